@@ -1,0 +1,1 @@
+"""TFX components: one folder each, named as TFX names them."""

@@ -1,0 +1,1 @@
+"""Serve pushed models over TensorFlow Serving's API; needs TensorFlow, not TFX."""

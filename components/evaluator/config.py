@@ -6,6 +6,14 @@ from pydantic import Field, NonNegativeFloat, model_validator
 
 from components.section import Section
 
+# Metrics of each task. Of those, the ones in FALLING get better as they fall; calibration is best at 1.
+METRICS: dict[str, tuple[str, ...]] = {
+    "binary": ("auc", "auc_pr", "accuracy", "precision", "recall", "loss", "calibration"),
+    "multiclass": ("accuracy", "loss"),
+    "regression": ("rmse", "mae", "mse"),
+}
+FALLING = ("loss", "rmse", "mae", "mse")
+
 
 class Threshold(Section):
     """Bounds on one metric; every bound that is given must hold."""
@@ -28,6 +36,14 @@ class Threshold(Section):
         return self
 
 
+# What decides when the config does not say: better than a coin, and no worse than what is served.
+DEFAULT_GATES: dict[str, dict[str, Threshold]] = {
+    "binary": {"auc": Threshold(min=0.5, max_drop=0.01)},
+    "multiclass": {"accuracy": Threshold(min=0.0, max_drop=0.01)},
+    "regression": {"rmse": Threshold(min=0.0, max_rise=0.0)},
+}
+
+
 class EvaluateConfig(Section):
     """What is measured on the test split, and the gate that a model must pass to be pushed."""
 
@@ -37,5 +53,5 @@ class EvaluateConfig(Section):
     gate: dict[str, Threshold] | None = Field(
         None,
         description="metric to bounds; left out: the task's own gate (binary: auc, multiclass: accuracy, "
-        "regression: rmse), each against a floor and against the latest blessed model",
+        "regression: rmse), against a floor and against the latest blessed model",
     )

@@ -33,7 +33,6 @@ class OptimizerConfig(Section):
     name: Literal["sgd", "adam", "adamw", "rmsprop"] = "adamw"
     weight_decay: NonNegativeFloat = Field(1e-4, description="for adamw only")
     momentum: float = Field(0.9, ge=0.0, lt=1.0, description="for sgd and rmsprop")
-    clip_norm: PositiveFloat | None = Field(None, description="clip gradients to this global norm")
 
 
 class LearningRateConfig(Section):

@@ -1,0 +1,82 @@
+"""The config's metrics and gate as TFMA's EvalConfig."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.proto import config_pb2
+
+from components.evaluator.config import FALLING, METRICS, Threshold
+from components.evaluator.predictions import LABEL
+
+# Metric to TFMA's class for it, by task: a loss is another class for two classes than for many.
+_CLASSES = {
+    "binary": {
+        "auc": "AUC",
+        "auc_pr": "AUCPrecisionRecall",
+        "accuracy": "BinaryAccuracy",
+        "precision": "Precision",
+        "recall": "Recall",
+        "loss": "BinaryCrossEntropy",
+        "calibration": "Calibration",
+    },
+    "multiclass": {"accuracy": "SparseCategoricalAccuracy", "loss": "SparseCategoricalCrossentropy"},
+    "regression": {"rmse": "RootMeanSquaredError", "mae": "MeanAbsoluteError", "mse": "MeanSquaredError"},
+}
+_PLOTS = {"binary": ("CalibrationPlot", "ConfusionMatrixPlot")}
+
+
+def eval_config(
+    task: str,
+    slices: tuple[tuple[str, ...], ...],
+    gate: Mapping[str, Threshold],
+    *,
+    has_baseline: bool,
+) -> config_pb2.EvalConfig:
+    """What TFMA computes, overall and by slice; the gate's thresholds hold overall only.
+
+    Each metric goes by its own name in TFMA's results.
+    """
+    config = config_pb2.EvalConfig()
+    names = [tfma.CANDIDATE_KEY, tfma.BASELINE_KEY] if has_baseline else [""]
+    for name in names:
+        config.model_specs.add(
+            name=name,
+            label_key=LABEL,
+            prediction_key=name or tfma.CANDIDATE_KEY,
+            is_baseline=name == tfma.BASELINE_KEY,
+        )
+    config.slicing_specs.add()
+    for columns in slices:
+        config.slicing_specs.add(feature_keys=columns)
+    metrics = config.metrics_specs.add()
+    metrics.metrics.add(class_name="ExampleCount")
+    for name in METRICS[task]:
+        metric = metrics.metrics.add(class_name=_CLASSES[task][name], config=f'"name": "{name}"')
+        if name in gate:
+            _threshold(metric, name, gate[name], has_baseline)
+    for plot in _PLOTS.get(task, ()):
+        metrics.metrics.add(class_name=plot)
+    return config
+
+
+def _threshold(
+    metric: config_pb2.MetricConfig, name: str, bound: Threshold, has_baseline: bool
+) -> None:
+    entry = metric.per_slice_thresholds.add()
+    entry.slicing_specs.add()
+    threshold = entry.threshold
+    if bound.min is not None:
+        threshold.value_threshold.lower_bound.value = bound.min
+    if bound.max is not None:
+        threshold.value_threshold.upper_bound.value = bound.max
+    change = bound.max_rise if name in FALLING else bound.max_drop
+    if has_baseline and change is not None:
+        falling = name in FALLING
+        threshold.change_threshold.direction = (
+            config_pb2.MetricDirection.LOWER_IS_BETTER
+            if falling
+            else config_pb2.MetricDirection.HIGHER_IS_BETTER
+        )
+        threshold.change_threshold.absolute.value = change if falling else -change

@@ -1,0 +1,150 @@
+"""Run Evaluator: predictions in large batches, TFMA's metrics over them, and the gate's verdict."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Any
+
+import apache_beam as beam
+import tensorflow_model_analysis as tfma
+from absl import logging
+from tensorflow_model_analysis.proto import config_pb2
+from tfx.dsl.io import fileio
+from tfx.types import artifact_utils
+from tfx.utils import path_utils
+
+from components.base import BeamExecutor, say
+from components.errors import UserError
+from components.evaluator.config import DEFAULT_GATES, METRICS, EvaluateConfig
+from components.evaluator.eval_config import eval_config
+from components.evaluator.gate import Verdict, judge
+from components.evaluator.predictions import Exported, Predict
+from components.records import split_files
+from components.schema_gen.executor import load as load_schema
+
+SPLIT = "test"
+
+
+class Executor(BeamExecutor):
+    """Writes TFMA's evaluation, and BLESSED or NOT_BLESSED as TFX's Evaluator does."""
+
+    def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
+        config = EvaluateConfig.model_validate_json(exec_properties["config"])
+        examples = artifact_utils.get_single_instance(input_dict["examples"])
+        schema = load_schema(artifact_utils.get_single_instance(input_dict["schema"]))
+        model = artifact_utils.get_single_instance(input_dict["model"])
+        baseline = next(iter(input_dict.get("baseline_model") or ()), None)
+        evaluation = artifact_utils.get_single_instance(output_dict["evaluation"])
+        blessing = artifact_utils.get_single_instance(output_dict["blessing"])
+
+        candidate = Exported(path_utils.serving_model_path(model.uri))
+        gate = config.gate or DEFAULT_GATES[candidate.about["task"]]
+        _check_names(config, candidate.about["task"], [feature.name for feature in schema.feature])
+        models = {tfma.CANDIDATE_KEY: candidate.path}
+        cannot = ""
+        if baseline:
+            cannot = _cannot_compare(candidate, baseline)
+            if not cannot:
+                models[tfma.BASELINE_KEY] = path_utils.serving_model_path(baseline.uri)
+        self._evaluate(models, candidate, config, gate, split_files(examples, SPLIT), evaluation.uri)
+
+        compared = len(models) > 1
+        # TFMA forgets the name of a model that is alone.
+        metrics = _metrics(evaluation.uri, tfma.CANDIDATE_KEY if compared else "", candidate.about["task"])
+        before = _metrics(evaluation.uri, tfma.BASELINE_KEY, candidate.about["task"]) if compared else None
+        verdict = judge(metrics, before, gate)
+        if cannot:
+            verdict = Verdict(verdict.blessed, f"{verdict.sentence}; {cannot}")
+        _bless(blessing, verdict, model, baseline)
+        logging.info("%s", verdict.sentence)
+        evaluation.set_string_custom_property("metrics", json.dumps(metrics))
+        if before is not None:
+            evaluation.set_string_custom_property("baseline_metrics", json.dumps(before))
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        say(evaluation, f"{verdict.sentence} ({SPLIT}: {shown})")
+
+    def _evaluate(
+        self,
+        models: dict[str, str],
+        candidate: Exported,
+        config: EvaluateConfig,
+        gate: dict[str, Any],
+        files: list[str],
+        output: str,
+    ) -> None:
+        task = candidate.about["task"]
+        slices = sorted({column for columns in config.slices for column in columns})
+        with self._make_beam_pipeline() as pipeline:
+            _ = (
+                pipeline
+                | "Files" >> beam.Create(files)
+                | "Predict" >> beam.ParDo(Predict(models, task, candidate.about["label_input"], slices))
+                | "Evaluate"
+                >> tfma.ExtractEvaluateAndWriteResults(
+                    eval_config=eval_config(task, config.slices, gate, has_baseline=len(models) > 1),
+                    eval_shared_model={name: _shared(name, path) for name, path in models.items()},
+                    output_path=output,
+                )
+            )
+
+
+def _shared(name: str, path: str) -> tfma.types.EvalSharedModel:
+    """Tells TFMA of a model whose predictions are in the data already."""
+    return tfma.types.EvalSharedModel(
+        model_path=path,
+        model_name=name,
+        is_baseline=name == tfma.BASELINE_KEY,
+        model_type=tfma.constants.MATERIALIZED_PREDICTION,
+    )
+
+
+def _check_names(config: EvaluateConfig, task: str, columns: list[str]) -> None:
+    for name in config.gate or ():
+        if name not in METRICS[task]:
+            raise UserError(
+                f"task {task} has no metric {name!r}",
+                where="evaluate.gate",
+                fix=f"name one of: {', '.join(METRICS[task])}",
+            )
+    for name in (column for names in config.slices for column in names):
+        if name not in columns:
+            near = difflib.get_close_matches(name, columns, n=1)
+            raise UserError(
+                f"the data has no column {name!r}" + (f", did you mean {near[0]!r}?" if near else ""),
+                where="evaluate.slices",
+                fix=f"name one of: {', '.join(columns)}",
+            )
+
+
+def _cannot_compare(candidate: Exported, baseline: Any) -> str:
+    """Why the latest blessed model cannot be held against the candidate; empty when it can."""
+    try:
+        before = Exported(path_utils.serving_model_path(baseline.uri))
+    except (OSError, ValueError) as error:
+        return f"the latest blessed model cannot be read ({error}), so no comparison"
+    if before.question != candidate.question:
+        return "the latest blessed model predicts another label or other classes, so no comparison"
+    return ""
+
+
+def _metrics(folder: str, model: str, task: str) -> dict[str, float]:
+    """The overall metrics of one model, by the names of the config."""
+    result = tfma.load_eval_result(folder, model_name=model)
+    overall = next(found for key, found in result.slicing_metrics if key == ())
+    values = overall[""][""]
+    return {name: values[name]["doubleValue"] for name in METRICS[task]}
+
+
+def _bless(blessing: Any, verdict: Verdict, model: Any, baseline: Any) -> None:
+    """Marks the blessing as TFX's Evaluator does, so that its resolvers and Pusher understand it."""
+    blessing.set_string_custom_property("current_model", model.uri)
+    blessing.set_int_custom_property("current_model_id", model.id)
+    if baseline:
+        blessing.set_string_custom_property("baseline_model", baseline.uri)
+        blessing.set_int_custom_property("baseline_model_id", baseline.id)
+    blessing.set_int_custom_property("blessed", 1 if verdict.blessed else 0)
+    blessing.set_string_custom_property("reason", verdict.sentence)
+    fileio.makedirs(blessing.uri)
+    with fileio.open(f"{blessing.uri}/{'BLESSED' if verdict.blessed else 'NOT_BLESSED'}", "w") as stream:
+        stream.write("")

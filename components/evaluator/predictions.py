@@ -1,0 +1,98 @@
+"""Predictions of exported models over serialized examples, in large batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.utils import shared
+
+from components.records import read_serialized
+
+LABEL = "headrace_label"
+_BATCH_ROWS = 4096
+
+
+class Exported:
+    """An exported model with its description.
+
+    Attributes:
+      path: the SavedModel's folder.
+      about: what assets.extra/headrace.json says.
+    """
+
+    def __init__(self, path: str) -> None:
+        from tfx.dsl.io import fileio
+
+        self.path = path
+        with fileio.open(f"{path}/assets.extra/headrace.json") as stream:
+            self.about: dict[str, Any] = json.loads(stream.read())
+
+    @property
+    def question(self) -> tuple[str, str, tuple[str, ...]]:
+        """What the model answers: two models can be compared when it is the same."""
+        return self.about["task"], self.about["label"], tuple(self.about.get("classes", ()))
+
+
+class _Loaded:
+    """A loaded SavedModel, in a class of its own since Beam's shared handle needs a weak reference."""
+
+    def __init__(self, path: str) -> None:
+        import tensorflow as tf
+
+        self.model = tf.saved_model.load(path)
+        self.signatures = self.model.signatures
+
+
+class Predict(beam.DoFn):
+    """Files of examples to record batches: slice columns, the label and each model's prediction.
+
+    Args:
+      models: name of the prediction's column to the SavedModel's folder; the first says what the labels are.
+      slices: raw columns to keep.
+    """
+
+    def __init__(self, models: dict[str, str], task: str, label_input: str, slices: list[str]) -> None:
+        self._models, self._task, self._label_input, self._slices = models, task, label_input, slices
+        self._handles = {name: shared.Shared() for name in models}
+
+    def setup(self) -> None:
+        from tfx_bsl.coders import example_coder
+
+        self._loaded = {
+            name: self._handles[name].acquire(lambda path=path: _Loaded(path))
+            for name, path in self._models.items()
+        }
+        self._decoder = example_coder.ExamplesToRecordBatchDecoder(serialized_schema=None)
+
+    def process(self, path: str) -> Iterator[pa.RecordBatch]:
+        import tensorflow as tf
+
+        first = next(iter(self._loaded.values()))
+        for serialized in read_serialized(path, _BATCH_ROWS):
+            examples = tf.constant(serialized)
+            labels = first.signatures["transform_features"](examples=examples)[self._label_input]
+            columns = {LABEL: _lists(labels.numpy().reshape(-1, 1))}
+            for name, loaded in self._loaded.items():
+                columns[name] = _lists(self._scores(loaded.signatures["serving_default"](examples=examples)))
+            if self._slices:
+                decoded = self._decoder.DecodeBatch(serialized.tolist())
+                for name in set(self._slices) & set(decoded.schema.names):
+                    columns[name] = decoded.column(decoded.schema.get_field_index(name))
+            yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+    def _scores(self, outputs: dict[str, Any]) -> np.ndarray:
+        """What TFMA calls the prediction: the positive class's probability, all of them, or the number."""
+        if self._task == "regression":
+            return outputs["predictions"].numpy().reshape(-1, 1)
+        probabilities = outputs["probabilities"].numpy()
+        return probabilities[:, 1:] if self._task == "binary" else probabilities
+
+
+def _lists(matrix: np.ndarray) -> pa.Array:
+    offsets = np.arange(0, matrix.size + 1, matrix.shape[1], dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(matrix.ravel()))

@@ -1,0 +1,115 @@
+"""What is predicted: the label's task and classes, found in the data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from components.errors import UserError, cut
+
+Task = Literal["binary", "multiclass", "regression"]
+
+# An integer label with more distinct values than this is a quantity unless `task` says otherwise.
+_MOST_INTEGER_CLASSES = 20
+# More distinct values than this are no classes: a name, an id, free text.
+MOST_CLASSES = 1000
+TRUE_WORDS = ("true", "yes")
+
+
+class LabelSpec(BaseModel):
+    """The label as found.
+
+    Attributes:
+      name: the label's column.
+      type: the column's type.
+      task: what kind of prediction it asks for.
+      classes: class names in the order of their ids; empty for regression. Of two classes the
+        second is the positive one.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    type: str
+    task: Task
+    classes: tuple[str, ...] = ()
+
+
+def find_label(name: str, column_type: str, values: dict[str, int] | None, task: Task | None) -> LabelSpec:
+    """Works out task and classes.
+
+    Args:
+      name: the label's column.
+      column_type: integer, float, boolean, date, datetime or text.
+      values: each distinct value with its count, or None when there are more than MOST_CLASSES.
+      task: what the config says; None: infer it.
+
+    Raises:
+      UserError: when the label has one value only, or does not fit the task.
+    """
+    where = f"label {name!r}"
+    if values is not None:
+        values = _canonical(column_type, values)
+    if values is not None and len(values) < 2:
+        only = f"only one value, {cut(next(iter(values)))!r}" if values else "no value at all"
+        raise UserError(
+            f"the column has {only}; nothing can be learned", where=where, fix="choose another label column"
+        )
+    found = task or _infer(column_type, values)
+    if found == "regression":
+        if column_type not in ("integer", "float"):
+            raise UserError(
+                f"task regression needs a number, the column is {column_type}",
+                where=where,
+                fix="set task: binary or multiclass, or choose another label",
+            )
+        return LabelSpec(name=name, type=column_type, task=found)
+    if column_type in ("date", "datetime"):
+        raise UserError(f"a {column_type} cannot be predicted as a class", where=where, fix="choose another label")
+    if values is None:
+        raise UserError(
+            f"more than {MOST_CLASSES} distinct values are no classes",
+            where=where,
+            fix="choose another label"
+            + (", or set task: regression" if column_type in ("integer", "float") else ""),
+        )
+    if found == "binary" and len(values) != 2:
+        shown = ", ".join(cut(value) for value in sorted(values)[:5])
+        raise UserError(
+            f"task binary needs 2 classes, the column has {len(values)}: {shown}",
+            where=where,
+            fix="set task: multiclass or regression, or leave task out",
+        )
+    key = float if column_type in ("integer", "float") else str
+    return LabelSpec(name=name, type=column_type, task=found, classes=tuple(sorted(values, key=key)))
+
+
+def class_name(column_type: str, value: object) -> str:
+    """The class that a value belongs to: 1 and +1 are one class, so are Yes and true."""
+    if column_type == "integer":
+        return str(int(str(value)))
+    if column_type == "float":
+        return str(float(str(value)))
+    if column_type == "boolean":
+        return "true" if str(value).lower() in (*TRUE_WORDS, "1") else "false"
+    return str(value)
+
+
+def _canonical(column_type: str, values: dict[str, int]) -> dict[str, int]:
+    merged: dict[str, int] = {}
+    for value, count in values.items():
+        name = class_name(column_type, value)
+        merged[name] = merged.get(name, 0) + count
+    return merged
+
+
+def _infer(column_type: str, values: dict[str, int] | None) -> Task:
+    if values is not None and len(values) == 2:
+        return "binary"
+    if column_type == "float":
+        return "regression"
+    if column_type == "integer":
+        few = values is not None and len(values) <= _MOST_INTEGER_CLASSES
+        return "multiclass" if few else "regression"
+    return "multiclass"

@@ -1,0 +1,88 @@
+"""The input pipeline: transformed TFRecords into batches, parsed in large vectorised calls."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from components.transform.plan import FeaturePlan
+
+Features = dict[str, tf.Tensor]
+
+# Compressed bytes up to which the rows are kept in memory, parsed. Parsed rows take about ten times as much.
+MEMORY_LIMIT = 256 << 20
+_PARSE_ROWS = 4096
+_SHUFFLE_ROWS = 200_000
+_READ_BUFFER = 8 << 20
+
+
+def feature_spec(plan: FeaturePlan) -> dict[str, tf.io.FixedLenFeature]:
+    """How the transformed examples parse: every model input and the label, each [1]."""
+    spec = {
+        tensor.name: tf.io.FixedLenFeature([1], tf.int64 if tensor.size else tf.float32)
+        for tensor in plan.inputs
+    }
+    dtype = tf.float32 if plan.label.task == "regression" else tf.int64
+    return {**spec, plan.label_input: tf.io.FixedLenFeature([1], dtype)}
+
+
+def _records(files: list[str]) -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensor_slices(files).interleave(
+        lambda file: tf.data.TFRecordDataset(file, compression_type="GZIP", buffer_size=_READ_BUFFER),
+        cycle_length=4,
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+
+
+def _parse(records: tf.data.Dataset, plan: FeaturePlan, rows: int) -> tf.data.Dataset:
+    spec = feature_spec(plan)
+
+    def parse(serialized: tf.Tensor) -> tuple[Features, tf.Tensor]:
+        features = tf.io.parse_example(serialized, spec)
+        label = features.pop(plan.label_input)
+        return features, label
+
+    return records.batch(rows).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def load(files: list[str], plan: FeaturePlan) -> tuple[Features, tf.Tensor]:
+    """All rows in memory: one tensor a model input [rows, 1], and the labels [rows, 1]."""
+    parts = list(_parse(_records(files), plan, _PARSE_ROWS))
+    features = {name: tf.concat([part[0][name] for part in parts], 0) for name in parts[0][0]}
+    return features, tf.concat([part[1] for part in parts], 0)
+
+
+def count(files: list[str]) -> int:
+    """How many rows the files hold."""
+    return sum(len(block) for block in _records(files).batch(_PARSE_ROWS).as_numpy_iterator())
+
+
+def batches_in_memory(
+    rows: tuple[Features, tf.Tensor], *, batch_size: int, seed: int
+) -> tf.data.Dataset:
+    """Endless shuffled batches of rows in memory: indices are shuffled, rows are gathered a batch at a time.
+
+    Endless, because a dataset that ends makes Keras run its optimizer once too often in each epoch.
+    """
+    features, labels = rows
+    rows_in_all = int(labels.shape[0])
+
+    def gather(index: tf.Tensor) -> tuple[Features, tf.Tensor]:
+        return {name: tf.gather(tensor, index) for name, tensor in features.items()}, tf.gather(labels, index)
+
+    return (
+        tf.data.Dataset.range(rows_in_all)
+        .shuffle(rows_in_all, seed=seed)
+        .repeat()
+        .batch(batch_size)
+        .map(gather, num_parallel_calls=tf.data.AUTOTUNE)
+        .prefetch(tf.data.AUTOTUNE)
+    )
+
+
+def batches_from_files(
+    files: list[str], plan: FeaturePlan, *, batch_size: int, seed: int
+) -> tf.data.Dataset:
+    """Endless shuffled batches of rows that do not fit in memory; they are parsed anew each epoch."""
+    shuffled = _records(files).shuffle(_SHUFFLE_ROWS, seed=seed).repeat()
+    return _parse(shuffled, plan, batch_size).prefetch(tf.data.AUTOTUNE)

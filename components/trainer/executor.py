@@ -1,0 +1,175 @@
+"""Run Trainer: build, fit and export, under the strategy and the precision of the config."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import Any
+
+import keras
+import tensorflow as tf
+import tensorflow_transform as tft
+from absl import logging
+from tfx.dsl.components.base import base_executor
+from tfx.dsl.io import fileio
+from tfx.types import artifact_utils
+from tfx.utils import path_utils
+
+from components import user_code
+from components.base import say
+from components.errors import UserError
+from components.records import split_files
+from components.trainer import data, devices, learning, models
+from components.trainer.config import ModelConfig, TrainConfig
+from components.trainer.export import export
+from components.transform.plan import FeaturePlan
+
+_EVAL_BATCH = 4096
+
+
+class Executor(base_executor.BaseExecutor):
+    """Writes Format-Serving/ in the model artifact and TensorBoard's logs in the model run."""
+
+    def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
+        examples = artifact_utils.get_single_instance(input_dict["examples"])
+        graph = artifact_utils.get_single_instance(input_dict["transform_graph"])
+        model_artifact = artifact_utils.get_single_instance(output_dict["model"])
+        run = artifact_utils.get_single_instance(output_dict["model_run"])
+        sections = json.loads(exec_properties["config"])
+        model_config = ModelConfig.model_validate(sections["model"])
+        train = TrainConfig.model_validate(sections["train"])
+        plan = FeaturePlan.load(graph.uri)
+        build = _builder(model_config, exec_properties["user_code"])
+
+        keras.utils.set_random_seed(train.seed)
+        precision = devices.precision(train.precision)
+        keras.config.set_dtype_policy(precision)
+        strategy = devices.strategy(train.strategy)
+        batches, rows = _training_batches(split_files(examples, "train"), plan, train)
+        steps = max(1, math.ceil(rows / train.batch_size))
+        with strategy.scope():
+            model = build(plan, model_config)
+            model.compile(
+                learning.optimizer(train, steps * train.epochs),
+                learning.loss(plan),
+                metrics=learning.metrics(plan),
+                steps_per_execution=min(train.steps_per_execution, steps),
+            )
+        features, labels = data.load(split_files(examples, "eval"), plan)
+        evaluation = tf.data.Dataset.from_tensor_slices((features, labels)).batch(_EVAL_BATCH)
+        pace = _Pace(rows=steps * train.batch_size)
+        history = model.fit(
+            batches,
+            epochs=train.epochs,
+            steps_per_epoch=steps,
+            validation_data=evaluation,
+            callbacks=[*_callbacks(train, run.uri), pace],
+            verbose=0,
+        ).history
+        _refuse_nan(history)
+
+        folder = path_utils.serving_model_dir(model_artifact.uri)
+        fileio.makedirs(folder)
+        transform = tft.TFTransformOutput(graph.uri)
+        export(_in_float32(model, build, plan, model_config, precision), plan, transform, exec_properties["name"], folder)
+        say(
+            model_artifact,
+            _account(history, plan, model, train, strategy, precision, pace.rows_a_second),
+        )
+
+
+def _builder(config: ModelConfig, code_uri: str) -> Any:
+    if config.build:
+        return user_code.load(code_uri, config.build)
+    return models.build
+
+
+def _training_batches(files: list[str], plan: FeaturePlan, train: TrainConfig) -> tuple[tf.data.Dataset, int]:
+    if sum(tf.io.gfile.stat(file).length for file in files) <= data.MEMORY_LIMIT:
+        rows = data.load(files, plan)
+        batches = data.batches_in_memory(rows, batch_size=train.batch_size, seed=train.seed)
+        return batches, int(rows[1].shape[0])
+    return data.batches_from_files(files, plan, batch_size=train.batch_size, seed=train.seed), data.count(files)
+
+
+def _callbacks(train: TrainConfig, run_uri: str) -> list[keras.callbacks.Callback]:
+    callbacks: list[keras.callbacks.Callback] = [
+        keras.callbacks.TerminateOnNaN(),
+        keras.callbacks.TensorBoard(run_uri, write_graph=False, update_freq="epoch"),
+    ]
+    if train.early_stopping:
+        callbacks.append(
+            keras.callbacks.EarlyStopping(
+                "val_loss", patience=train.early_stopping, restore_best_weights=True, mode="min"
+            )
+        )
+    return callbacks
+
+
+class _Pace(keras.callbacks.Callback):
+    """One log line an epoch, and the rows a second of all epochs but the first, which traces the graph."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self._rows = rows
+        self._started = 0.0
+        self._seconds: list[float] = []
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._started = time.monotonic()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self._seconds.append(time.monotonic() - self._started)
+        values = "  ".join(f"{name} {value:.4f}" for name, value in (logs or {}).items())
+        logging.info("epoch %d  %.1f s  %s", epoch + 1, self._seconds[-1], values)
+
+    @property
+    def rows_a_second(self) -> float:
+        steady = self._seconds[1:] or self._seconds
+        return self._rows * len(steady) / max(sum(steady), 1e-9)
+
+
+def _refuse_nan(history: dict[str, list[float]]) -> None:
+    for name in ("loss", "val_loss"):
+        for epoch, value in enumerate(history.get(name, ()), start=1):
+            if not math.isfinite(value):
+                raise UserError(
+                    f"the {name} became {value} in epoch {epoch}",
+                    where="train.learning_rate.peak",
+                    fix="lower the learning rate, or scale the numeric features",
+                )
+
+
+def _in_float32(
+    model: keras.Model, build: Any, plan: FeaturePlan, config: ModelConfig, precision: str
+) -> keras.Model:
+    """The same weights in a float32 model outside any strategy: what is served does not depend on how it was trained."""
+    keras.config.set_dtype_policy("float32")
+    served = build(plan, config)
+    served.set_weights(model.get_weights())
+    return served
+
+
+def _account(
+    history: dict[str, list[float]],
+    plan: FeaturePlan,
+    model: keras.Model,
+    train: TrainConfig,
+    strategy: tf.distribute.Strategy,
+    precision: str,
+    pace: float,
+) -> str:
+    best = min(range(len(history["val_loss"])), key=history["val_loss"].__getitem__)
+    if not train.early_stopping:
+        best = len(history["val_loss"]) - 1
+    measured = ", ".join(
+        f"{name.removeprefix('val_')} {values[best]:.4f}" for name, values in history.items() if name.startswith("val_")
+    )
+    epochs = len(history["loss"])
+    stopped = f"stopped after {epochs} of {train.epochs} epochs" if epochs < train.epochs else f"{epochs} epochs"
+    replicas = strategy.num_replicas_in_sync
+    return (
+        f"{model.name}, {model.count_params():,} parameters, {stopped}; eval {measured} (epoch {best + 1}); "
+        f"{pace:,.0f} rows/s, {precision} on {replicas} device{'s' if replicas > 1 else ''}"
+    )

@@ -1,0 +1,146 @@
+"""Export a trained model with the transform inside, for requests that hold raw columns.
+
+Signatures:
+  serving_default: `examples`, serialized tf.Examples, string [n]; any column may be left out.
+  serving_raw: one tensor [n] for each raw column the model uses, for plain JSON.
+  transform_features: `examples` to the transformed features and label, for TFMA.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import keras
+import tensorflow as tf
+import tensorflow_transform as tft
+from tfx.dsl.io import fileio
+
+from components.errors import UserError
+from components.transform.plan import FeaturePlan
+
+# A dense int64 tensor has no value that means missing, so the lowest does.
+MISSING_INT64 = tf.int64.min
+FORMAT = 1
+
+
+def input_names(columns: list[str]) -> dict[str, str]:
+    """Column to the name of its input of serving_raw, in which TensorFlow takes letters, digits and _ only.
+
+    The rule is that of serving/names.py, by which clients find a column's input.
+
+    Raises:
+      UserError: when two columns would share a name.
+    """
+    names: dict[str, str] = {}
+    for column in columns:
+        name = re.sub(r"[^A-Za-z0-9_]", "_", column)
+        if not re.match(r"[A-Za-z]", name) or name == "self":
+            name = f"x_{name}"
+        for other, taken in names.items():
+            if taken == name:
+                raise UserError(
+                    f"columns {other!r} and {column!r} would both be the input {name!r} of the served model",
+                    where="features",
+                    fix="rename or exclude one of them",
+                )
+        names[column] = name
+    return names
+
+
+class _Served(tf.Module):
+    """The model with everything that a request needs."""
+
+    def __init__(self, model: keras.Model, plan: FeaturePlan, transform: tft.TFTransformOutput) -> None:
+        super().__init__()
+        self._model = model
+        self._plan = plan
+        self._transform = transform.transform_features_layer()
+        raw = transform.raw_feature_spec()
+        self._columns = {feature.name: raw[feature.name] for feature in plan.used}
+        self._label = {plan.label.name: raw[plan.label.name]}
+
+    def _answer(self, columns: dict[str, tf.SparseTensor]) -> dict[str, tf.Tensor]:
+        transformed = self._transform(columns)
+        logits = self._model({t.name: transformed[t.name] for t in self._plan.inputs}, training=False)
+        if self._plan.label.task == "regression":
+            return {"predictions": tf.reshape(logits, [-1])}
+        if self._plan.label.task == "binary":
+            positive = tf.sigmoid(logits)
+            probabilities = tf.concat([1.0 - positive, positive], axis=1)
+        else:
+            probabilities = tf.nn.softmax(logits)
+        names = tf.constant(self._plan.label.classes)
+        return {
+            "probabilities": probabilities,
+            "classes": tf.tile(names[None, :], [tf.shape(logits)[0], 1]),
+            "predicted_class": tf.gather(names, tf.argmax(probabilities, axis=1)),
+        }
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def serving_default(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        return self._answer(tf.io.parse_example(examples, self._columns))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def transform_features(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        return self._transform(tf.io.parse_example(examples, {**self._columns, **self._label}))
+
+    def serving_raw(self) -> Any:
+        """The concrete function, whose inputs are named after the columns."""
+
+        names = input_names(list(self._columns))
+
+        @tf.function
+        def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+            return self._answer({column: _present(tensors[name]) for column, name in names.items()})
+
+        specs = {
+            names[column]: tf.TensorSpec([None], feature.dtype, name=names[column])
+            for column, feature in self._columns.items()
+        }
+        return serve.get_concrete_function(**specs)
+
+
+def _present(tensor: tf.Tensor) -> tf.SparseTensor:
+    """[n] with missing markers to a SparseTensor [n, 1] without them."""
+    if tensor.dtype == tf.string:
+        there = tf.not_equal(tensor, "")
+    elif tensor.dtype == tf.int64:
+        there = tf.not_equal(tensor, MISSING_INT64)
+    else:
+        there = tf.logical_not(tf.math.is_nan(tensor))
+    rows = tf.where(there)
+    indices = tf.concat([rows, tf.zeros_like(rows)], axis=1)
+    shape = tf.stack([tf.shape(tensor, tf.int64)[0], 1])
+    return tf.SparseTensor(indices, tf.boolean_mask(tensor, there), shape)
+
+
+def export(
+    model: keras.Model, plan: FeaturePlan, transform: tft.TFTransformOutput, name: str, folder: str
+) -> None:
+    """Saves the model as a SavedModel with its signatures and a description in assets.extra/headrace.json."""
+    served = _Served(model, plan, transform)
+    tf.saved_model.save(
+        served,
+        folder,
+        signatures={
+            "serving_default": served.serving_default,
+            "serving_raw": served.serving_raw(),
+            "transform_features": served.transform_features,
+        },
+    )
+    description: dict[str, Any] = {
+        "format": FORMAT,
+        "name": name,
+        "task": plan.label.task,
+        "label": plan.label.name,
+        "label_type": plan.label.type,
+        "label_input": plan.label_input,
+        "features": {feature.name: feature.type for feature in plan.used},
+    }
+    if plan.label.classes:
+        description["classes"] = list(plan.label.classes)
+    fileio.makedirs(f"{folder}/assets.extra")
+    with fileio.open(f"{folder}/assets.extra/headrace.json", "w") as stream:
+        stream.write(json.dumps(description, indent=1))

@@ -1,0 +1,52 @@
+"""What makes a model learn: optimizer, schedule, loss and metrics."""
+
+from __future__ import annotations
+
+import keras
+
+from components.trainer.config import LearningRateConfig, TrainConfig
+from components.transform.plan import FeaturePlan
+
+
+def learning_rate(config: LearningRateConfig, steps: int) -> float | keras.optimizers.schedules.LearningRateSchedule:
+    """The rate over the steps of the whole run."""
+    if config.schedule == "constant":
+        return config.peak
+    warmup = min(config.warmup_steps, steps - 1)
+    return keras.optimizers.schedules.CosineDecay(
+        0.0 if warmup else config.peak,
+        decay_steps=max(1, steps - warmup),
+        warmup_target=config.peak if warmup else None,
+        warmup_steps=warmup,
+    )
+
+
+def optimizer(config: TrainConfig, steps: int) -> keras.optimizers.Optimizer:
+    """The optimizer of the config, with its schedule."""
+    rate = learning_rate(config.learning_rate, steps)
+    chosen = config.optimizer
+    if chosen.name == "adamw":
+        return keras.optimizers.AdamW(rate, weight_decay=chosen.weight_decay)
+    if chosen.name == "adam":
+        return keras.optimizers.Adam(rate)
+    if chosen.name == "rmsprop":
+        return keras.optimizers.RMSprop(rate, momentum=chosen.momentum)
+    return keras.optimizers.SGD(rate, momentum=chosen.momentum)
+
+
+def loss(plan: FeaturePlan) -> keras.losses.Loss:
+    """The task's loss on logits."""
+    if plan.label.task == "binary":
+        return keras.losses.BinaryCrossentropy(from_logits=True)
+    if plan.label.task == "multiclass":
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    return keras.losses.MeanSquaredError()
+
+
+def metrics(plan: FeaturePlan) -> list[keras.metrics.Metric]:
+    """What is followed on the eval split while training."""
+    if plan.label.task == "binary":
+        return [keras.metrics.AUC(from_logits=True, name="auc")]
+    if plan.label.task == "multiclass":
+        return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+    return [keras.metrics.RootMeanSquaredError(name="rmse")]

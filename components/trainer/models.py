@@ -1,0 +1,74 @@
+"""The architectures, in Keras's functional API: model inputs in, logits out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from components.trainer.config import ModelConfig
+from components.transform.plan import FeaturePlan
+
+_MOST_EMBEDDING_UNITS = 32
+
+
+class Embedding(keras.layers.Embedding):
+    """An embedding whose gradient sums the rows that a batch uses more than once.
+
+    Keras hands the optimizer one gradient row for each use, and Adam and its kin square each by
+    itself; the sum of the rows is what the loss's gradient is. A multiplication in the way makes
+    TensorFlow sum them.
+    """
+
+    def call(self, inputs: Any) -> Any:
+        table = self.embeddings * 1.0
+        return keras.ops.cast(keras.ops.take(table, inputs, axis=0), self.compute_dtype)
+
+
+def output_units(plan: FeaturePlan) -> int:
+    """Logits of the model: one for two classes and for a number, else one a class."""
+    return len(plan.label.classes) if plan.label.task == "multiclass" else 1
+
+
+def build(plan: FeaturePlan, config: ModelConfig) -> keras.Model:
+    """The model of the config: a dict of [batch, 1] tensors to float32 logits [batch, units]."""
+    inputs = {
+        tensor.name: keras.Input((1,), name=tensor.name, dtype="int64" if tensor.size else "float32")
+        for tensor in plan.inputs
+    }
+    numbers = [inputs[tensor.name] for tensor in plan.inputs if not tensor.size]
+    ids = [(tensor, inputs[tensor.name]) for tensor in plan.inputs if tensor.size]
+    units = output_units(plan)
+
+    embedded = [
+        keras.layers.Flatten()(Embedding(t.size, _embedding_units(t.size), name=f"embedding_{i}")(x))
+        for i, (t, x) in enumerate(ids)
+    ]
+    hidden = _join(numbers + embedded)
+    for i, width in enumerate(config.hidden):
+        hidden = keras.layers.Dense(
+            width, activation=config.activation, kernel_initializer=config.initializer, name=f"hidden_{i}"
+        )(hidden)
+        if config.dropout:
+            hidden = keras.layers.Dropout(config.dropout, name=f"dropout_{i}")(hidden)
+    # float32, so that a low-precision policy does not round the loss.
+    logits = [keras.layers.Dense(units, dtype="float32", name="deep")(hidden)]
+    if config.architecture == "wide_deep":
+        if numbers:
+            logits.append(
+                keras.layers.Dense(units, use_bias=False, dtype="float32", name="wide_numbers")(_join(numbers))
+            )
+        for i, (t, x) in enumerate(ids):
+            weights = Embedding(t.size, units, embeddings_initializer="zeros", dtype="float32", name=f"wide_{i}")
+            logits.append(keras.layers.Flatten(dtype="float32")(weights(x)))
+    total = keras.layers.Add(dtype="float32", name="logits")(logits) if len(logits) > 1 else logits[0]
+    return keras.Model(inputs, total, name=config.architecture)
+
+
+def _embedding_units(size: int) -> int:
+    """Six times the fourth root of the number of ids, at most 32 (Google's rule of thumb)."""
+    return min(_MOST_EMBEDDING_UNITS, max(1, round(6 * size**0.25)))
+
+
+def _join(tensors: list[Any]) -> Any:
+    return keras.layers.Concatenate()(tensors) if len(tensors) > 1 else tensors[0]

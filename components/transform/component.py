@@ -1,0 +1,36 @@
+"""Transform: raw columns into model features, by a graph that also serves."""
+
+from __future__ import annotations
+
+from tfx.types import standard_artifacts
+from tfx.types.component_spec import ChannelParameter, ComponentSpec
+
+from components.base import BeamComponent, LazyBeamExecutorSpec, text_parameters
+
+
+class TransformSpec(ComponentSpec):
+    """TFX's Transform contract."""
+
+    PARAMETERS = text_parameters("config", "code")
+    INPUTS = {
+        "examples": ChannelParameter(type=standard_artifacts.Examples),
+        "schema": ChannelParameter(type=standard_artifacts.Schema),
+        "anomalies": ChannelParameter(type=standard_artifacts.ExampleAnomalies, optional=True),
+    }
+    OUTPUTS = {
+        "transform_graph": ChannelParameter(type=standard_artifacts.TransformGraph),
+        "transformed_examples": ChannelParameter(type=standard_artifacts.Examples),
+    }
+
+
+class Transform(BeamComponent):
+    """Turns raw columns into features: analysed on train, applied to every split, kept as a graph.
+
+    Args:
+      config: the `features` section.
+      anomalies: not read; the step waits for the validation of the data.
+    """
+
+    TFX_TYPE = "tfx.components.transform.component.Transform"
+    SPEC_CLASS = TransformSpec
+    EXECUTOR_SPEC = LazyBeamExecutorSpec("components.transform.executor.Executor")

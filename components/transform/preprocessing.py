@@ -1,0 +1,114 @@
+"""The preprocessing_fn of a feature plan.
+
+Each raw column comes as a SparseTensor with at most one value a row; whatever a row lacks is
+missing, and so is NaN. What is learned, is learned from the values that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+
+from components.label import LabelSpec
+from components.transform.config import BooleanFeature, CategoryFeature, NumericFeature
+from components.transform.numeric import numeric_outputs
+from components.transform.plan import FeaturePlan, ModelInput, PlannedFeature
+
+
+def input_names(feature: PlannedFeature) -> list[str]:
+    """Names of the tensors that a column becomes."""
+    names = [f"{feature.name}_xf"]
+    if isinstance(feature.config, NumericFeature) and feature.config.buckets:
+        names.append(f"{feature.name}_bucket_xf")
+    return names
+
+
+def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
+    """The plan with what only the analysis can tell: how many ids each category has."""
+    features = []
+    for feature in plan.features:
+        config = feature.config
+        inputs: tuple[ModelInput, ...] = ()
+        if isinstance(config, CategoryFeature):
+            # Id 0 is a missing value.
+            size = 1 + output.vocabulary_size_by_name(_vocabulary(feature.name)) + config.oov
+            inputs = (ModelInput(name=input_names(feature)[0], size=size),)
+        elif isinstance(config, NumericFeature):
+            # The last bucket is a missing value.
+            sizes = [0, config.buckets + 1]
+            inputs = tuple(ModelInput(name=name, size=size) for name, size in zip(input_names(feature), sizes))
+        elif config.kind == "boolean":
+            inputs = (ModelInput(name=input_names(feature)[0]),)
+        features.append(feature.model_copy(update={"inputs": inputs}))
+    return plan.model_copy(update={"features": tuple(features)})
+
+
+def preprocessing_fn(plan: FeaturePlan) -> Callable[[Mapping[str, Any]], dict[str, tf.Tensor]]:
+    """The function that tf.Transform analyses and turns into a graph: raw columns to model inputs [batch, 1]."""
+
+    def preprocess(inputs: Mapping[str, tf.SparseTensor]) -> dict[str, tf.Tensor]:
+        outputs = numeric_outputs(
+            {
+                feature.name: (inputs[feature.name], feature.config)
+                for feature in plan.used
+                if isinstance(feature.config, NumericFeature)
+            }
+        )
+        for feature in plan.used:
+            if isinstance(feature.config, CategoryFeature):
+                outputs[f"{feature.name}_xf"] = _category(inputs[feature.name], feature.name, feature.config)
+            elif isinstance(feature.config, BooleanFeature):
+                outputs[f"{feature.name}_xf"] = _yes_or_no(inputs[feature.name])
+        outputs[plan.label_input] = _label(inputs[plan.label.name], plan.label)
+        return outputs
+
+    return preprocess
+
+
+def _dense(column: tf.SparseTensor, default: Any) -> tf.Tensor:
+    """[batch, 1] with `default` where a row has no value."""
+    single = tf.SparseTensor(column.indices, column.values, [column.dense_shape[0], 1])
+    return tf.reshape(tf.sparse.to_dense(single, default), [-1, 1])
+
+
+def _yes_or_no(column: tf.SparseTensor) -> tf.Tensor:
+    value = _dense(tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape), 0.5)
+    return tf.where(tf.math.is_nan(value), 0.5, value)
+
+
+def _vocabulary(name: str) -> str:
+    """A vocabulary's file name; column names may hold anything."""
+    return "vocabulary_" + "".join(c if c.isalnum() and c.isascii() else f"_{ord(c):x}_" for c in name)
+
+
+def _category(column: tf.SparseTensor, name: str, config: CategoryFeature) -> tf.Tensor:
+    values = column.values if column.dtype == tf.string else tf.strings.as_string(column.values)
+    vocabulary = tft.vocabulary(
+        values,
+        top_k=config.vocabulary,
+        frequency_threshold=config.min_count,
+        vocab_filename=_vocabulary(name),
+    )
+    ids = 1 + tft.apply_vocabulary(values, vocabulary, num_oov_buckets=config.oov)
+    return _dense(tf.SparseTensor(column.indices, ids, column.dense_shape), tf.constant(0, tf.int64))
+
+
+def _label(column: tf.SparseTensor, label: LabelSpec) -> tf.Tensor:
+    """The class's id as int64, or the number as float32; -1 for a class that is not known."""
+    if label.task == "regression":
+        return _dense(tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape), 0.0)
+    known: Any
+    if label.type == "boolean":
+        known = tf.constant([0, 1], tf.int64)
+    elif label.type == "integer":
+        known = tf.constant([int(name) for name in label.classes], tf.int64)
+    elif label.type == "float":
+        known = tf.constant([float(name) for name in label.classes], tf.float32)
+    else:
+        known = tf.constant(label.classes, tf.string)
+    match = tf.equal(column.values[:, None], known[None, :])
+    ids = tf.where(tf.reduce_any(match, 1), tf.argmax(tf.cast(match, tf.int32), 1), -1)
+    return _dense(tf.SparseTensor(column.indices, ids, column.dense_shape), tf.constant(-1, tf.int64))

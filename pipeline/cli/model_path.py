@@ -1,0 +1,102 @@
+"""Where the pushed model is: a project, a data file that was run, a folder of versions, or one version."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import UserError
+from serving.errors import ServingError
+from serving.manifest import Manifest, read_manifest
+from serving.versions import is_version_directory, list_versions
+
+
+@dataclass(frozen=True)
+class ModelPath:
+    """A place to serve from.
+
+    Args:
+      path: a base folder that holds version directories, or one version directory.
+      name: the project's name; "" when there is no project.
+      label: the project's label column; "" when it is not known.
+    """
+
+    path: Path
+    name: str = ""
+    label: str = ""
+
+
+def find_model(path: Path, home: str | None = None) -> ModelPath:
+    """What PATH means; raises UserError when no model was pushed there.
+
+    Args:
+      path: a project's folder, its YAML file, a data file that was run without one, a folder of version
+        directories, or one version directory.
+      home: where runs leave what they leave, as `load_config` takes it.
+    """
+    from pipeline.config import FILE_NAME
+
+    if not path.exists():
+        raise UserError(
+            "no such file or folder",
+            where=str(path),
+            fix="give a project, a folder of pushed versions, or one version",
+        )
+    if path.is_file() or (path / FILE_NAME).is_file():
+        return _project(path, home)
+    if is_version_directory(path) or list_versions(path):
+        return ModelPath(path)
+    return _only_model(path, home)
+
+
+def newest_manifest(found: ModelPath) -> Manifest | None:
+    """What the newest version says of itself, when it can be read."""
+    newest = found.path
+    if not is_version_directory(newest):
+        versions = list_versions(newest)
+        if not versions:
+            return None
+        newest = versions[0].path
+    try:
+        return read_manifest(newest)
+    except ServingError:
+        return None
+
+
+def _project(path: Path, home: str | None) -> ModelPath:
+    from pipeline.config import load_config
+
+    bare = path.is_file() and path.suffix not in (".yaml", ".yml")
+    config = load_config(
+        path, label="unknown" if bare else None, home=home
+    )  # the folder does not depend on it
+    if not list_versions(config.push_dir):
+        raise UserError(
+            f"no model of {config.name} is pushed yet",
+            where=str(config.push_dir),
+            fix=f"run `headrace run {path}` first",
+        )
+    return ModelPath(config.push_dir, config.name, "" if bare else config.label)
+
+
+def _only_model(folder: Path, home: str | None) -> ModelPath:
+    """The one model that runs of data files in this folder have pushed."""
+    from pipeline.config import FILE_NAME, HOME_NAME, HOME_VARIABLE
+
+    home = home or os.environ.get(HOME_VARIABLE)
+    models = (Path(home).expanduser() if home else folder / HOME_NAME) / "models"
+    found = [base for base in sorted(models.glob("*")) if list_versions(base)]
+    if len(found) == 1:
+        return ModelPath(found[0])
+    if found:
+        raise UserError(
+            f"several models were pushed here: {', '.join(base.name for base in found)}",
+            where=str(models),
+            fix=f"name one: {found[0]}",
+        )
+    raise UserError(
+        f"no model to serve: no {FILE_NAME}, no version directory, and nothing pushed below {models}",
+        where=str(folder),
+        fix="run `headrace run PATH` first, or give a folder of pushed versions",
+    )

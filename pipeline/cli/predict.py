@@ -1,0 +1,195 @@
+"""`headrace predict`: ask a served or a pushed model about rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+import click
+
+from components.errors import UserError
+from pipeline.cli.model_path import ModelPath, find_model, newest_manifest
+from pipeline.cli.options import home_option
+from serving.errors import ServingError
+from serving.rows import Columns, Prediction
+
+_BATCH = 512
+_MODEL_PATH = "/v1/models/"
+_LISTED = 5  # names in a message
+
+
+class _Answerer(Protocol):
+    """A server or a loaded model."""
+
+    def inputs(self) -> dict[str, str]: ...
+
+    def predict_columns(self, columns: Columns) -> list[Prediction]: ...
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), default=".")
+@click.option("--rows", "file", help="A CSV or JSON Lines file with the rows; - reads standard input.")
+@click.option(
+    "--row", "literals", multiple=True, help="""One row as JSON: '{"column": value}'. Repeatable."""
+)
+@click.option("--url", default="", help="Ask this server; left out: load the newest pushed version here.")
+@click.option("--name", default="", help="The model's name on the server; left out: as PATH says.")
+@click.option("--limit", type=click.IntRange(min=1), help="Answer only the first N rows.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a row.")
+@home_option
+def command(
+    path: Path,
+    file: str | None,
+    literals: tuple[str, ...],
+    url: str,
+    name: str,
+    limit: int | None,
+    as_json: bool,
+    home: str | None,
+) -> None:
+    """Ask the model of PATH about rows.
+
+    PATH is a project, a data file that was run without one, a folder of version directories, or one version
+    directory. [default: .]
+
+    Columns that the rows lack are missing values; columns that the model does not know are ignored.
+    """
+    if not file and not literals:
+        raise UserError(
+            "no rows given",
+            fix="add --rows FILE (CSV or JSON Lines, - for stdin) or --row '{\"column\": value}'",
+        )
+    try:
+        rows = islice(_rows(file, literals), limit)
+        first = next(rows, None)  # a mistake in the file shows before a model is loaded
+        if first is None:
+            raise UserError(
+                "there is no row", where=file or "--row", fix="give a header and at least one row"
+            )
+        answerer, label = _ask_server(path, home, url, name) if url else _load_here(path, home)
+        _answer(answerer, chain([first], rows), label, file or "--row", as_json)
+    except ServingError as error:
+        raise UserError(error.what, where=error.where, fix=error.fix) from error
+
+
+def _rows(file: str | None, literals: Iterable[str]) -> Iterator[dict[str, Any]]:
+    from serving.row_files import parse_row, read_rows
+
+    for literal in literals:
+        yield parse_row(literal, "--row")
+    if file == "-":
+        yield from read_rows(sys.stdin.buffer, "stdin")
+    elif file:
+        try:
+            with open(file, "rb") as stream:
+                yield from read_rows(stream, file)
+        except OSError as error:
+            raise UserError(f"cannot read it: {error.strerror}", where=file) from error
+
+
+def _load_here(path: Path, home: str | None) -> tuple[_Answerer, str]:
+    """The newest version that loads, in this process, and the label's column."""
+    found = find_model(path, home)
+    from serving.hosted import HostedModel
+    from serving.local import LocalModel
+
+    model = HostedModel(found.path, found.name).start()
+    return LocalModel(model), model.manifest.label if model.manifest else found.label
+
+
+def _ask_server(path: Path, home: str | None, url: str, name: str) -> tuple[_Answerer, str]:
+    """A client of the server, and the label's column when PATH knows it."""
+    from serving.client import Client
+
+    in_url = ""
+    if _MODEL_PATH in urlsplit(url).path:
+        url, _, in_url = url.partition(_MODEL_PATH)
+        in_url = unquote(in_url.rstrip("/").removesuffix(":predict"))
+    found = ModelPath(path)
+    try:
+        found = find_model(path, home)
+    except UserError:
+        if not name and not in_url:
+            raise
+    manifest = newest_manifest(found)
+    name = name or in_url or found.name or (manifest.name if manifest else found.path.resolve().name)
+    return Client(url, name), manifest.label if manifest else found.label
+
+
+def _answer(
+    answerer: _Answerer, rows: Iterator[dict[str, Any]], label: str, source: str, as_json: bool
+) -> None:
+    from serving.rows import to_columns
+
+    write = _write_json if as_json else _Table(sys.stdout.isatty()).write
+    inputs = answerer.inputs()
+    number = 1
+    while batch := list(islice(rows, _BATCH)):
+        columns = to_columns(batch, inputs, number, source)
+        if number == 1:
+            _say_differences(columns, label)
+        write(number, answerer.predict_columns(columns))
+        number += len(batch)
+
+
+def _say_differences(columns: Columns, label: str) -> None:
+    """Once, on stderr: which features are missing and which columns are not used."""
+    if columns.absent:
+        click.echo(f"missing in the rows, taken as missing values: {_listed(columns.absent)}", err=True)
+    if ignored := columns.ignored - {label}:
+        click.echo(f"not known to the model, ignored: {_listed(ignored)}", err=True)
+
+
+def _listed(names: set[str]) -> str:
+    shown = sorted(names)[:_LISTED]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(shown) + more
+
+
+def _write_json(number: int, predictions: list[Prediction]) -> None:
+    for prediction in predictions:
+        click.echo(json.dumps(prediction.to_json(), ensure_ascii=False))
+
+
+class _Table:
+    """Predictions as text: aligned columns on a terminal, else CSV."""
+
+    def __init__(self, aligned: bool) -> None:
+        self._aligned = aligned
+        self._widths: list[int] = []
+
+    def write(self, number: int, predictions: list[Prediction]) -> None:
+        lines = [
+            _cells(number + index, prediction, self._aligned) for index, prediction in enumerate(predictions)
+        ]
+        if number == 1:
+            lines.insert(0, _header(predictions[0]))
+        if not self._aligned:
+            csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+            return
+        if not self._widths:
+            self._widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+        for line in lines:
+            padded = [cell.ljust(width) for cell, width in zip(line, self._widths, strict=True)]
+            click.echo("  ".join(padded).rstrip())
+
+
+def _header(prediction: Prediction) -> list[str]:
+    return (
+        ["row", "prediction"]
+        if prediction.predicted_class is None
+        else ["row", "predicted_class", "probability"]
+    )
+
+
+def _cells(number: int, prediction: Prediction, rounded: bool) -> list[str]:
+    style: Callable[[Any], str] = (lambda value: f"{value:.4f}") if rounded else str
+    if prediction.predicted_class is None:
+        return [str(number), style(prediction.prediction)]
+    return [str(number), prediction.predicted_class, style(prediction.probability)]

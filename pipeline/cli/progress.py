@@ -1,0 +1,96 @@
+"""The steps as they run: a live list on a terminal, a plain line each otherwise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.cli.text import duration, state
+from pipeline.steps import STEPS
+
+if TYPE_CHECKING:
+    from pipeline.local.launch import Outcome
+
+_NAME_WIDTH = max(map(len, STEPS))
+
+
+class Progress:
+    """Says what runs and what is done.
+
+    Args:
+      name: the pipeline's.
+      quiet: say nothing.
+    """
+
+    def __init__(self, name: str, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._done = 0
+        self._running: dict[str, tuple[float, str]] = {}
+        self._live: Any = None
+        if not quiet:
+            click.echo(f"headrace {name}: {len(STEPS)} steps")
+
+    def __enter__(self) -> Progress:
+        if not self._quiet and sys.stdout.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(
+                console=Console(highlight=False),
+                get_renderable=self._now,
+                refresh_per_second=4,
+                transient=True,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def started(self, name: str, reason: str) -> None:
+        """A step begins to run."""
+        self._running[name] = (time.monotonic(), reason)
+
+    def ended(self, outcome: Outcome) -> None:
+        """A step is done, from the cache or by itself."""
+        self._running.pop(outcome.name, None)
+        if outcome.name not in STEPS:
+            if outcome.state == "FAILED":
+                self._say(f"     {outcome.name}  {state('FAILED')}: {outcome.error}")
+            return
+        self._done += 1
+        why = f": {outcome.reason}" if outcome.reason else ""
+        self._say(
+            f"{self._done}/{len(STEPS)}  {outcome.name:<{_NAME_WIDTH}}  {duration(outcome.seconds):>8}  "
+            f"{state(outcome.state)}{why}"
+        )
+
+    def _say(self, line: str) -> None:
+        if self._quiet:
+            return
+        if self._live:
+            from rich.text import Text
+
+            self._live.console.print(Text.from_ansi(line))
+        else:
+            click.echo(line)
+            sys.stdout.flush()
+
+    def _now(self) -> Any:
+        """What runs at this moment, for the live list."""
+        from rich.text import Text
+
+        if not self._running:
+            return Text("     loading the libraries …" if not self._done else "", style="dim")
+        now = time.monotonic()
+        return Text(
+            "\n".join(
+                f"     {name:<{_NAME_WIDTH}}  {duration(now - began):>8}  running: {reason}"
+                for name, (began, reason) in list(self._running.items())
+            ),
+            style="yellow",
+        )

@@ -1,0 +1,114 @@
+"""The pipeline as a TFX graph: the whole of it, on one screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ml_metadata.proto import metadata_store_pb2
+from tfx.dsl.components.common.resolver import Resolver
+from tfx.orchestration.pipeline import Pipeline
+from tfx.types import Channel
+from tfx.types.standard_artifacts import Model, ModelBlessing
+
+from components.evaluator.baseline import LatestBlessedOther
+from components.evaluator.component import Evaluator
+from components.example_gen.component import ExampleGen
+from components.example_validator.component import ExampleValidator
+from components.infra_validator.component import InfraValidator
+from components.pusher.component import Pusher
+from components.schema_gen.component import SchemaGen
+from components.statistics_gen.component import StatisticsGen
+from components.trainer.component import Trainer
+from components.transform.component import Transform
+from pipeline.code import UserCode, step_code
+from pipeline.config import PipelineConfig
+from pipeline.sections import as_json
+
+
+def build_pipeline(config: PipelineConfig, *, fingerprint: str, user_code: UserCode, root: Path) -> Pipeline:
+    """The graph. Each step gets artifacts and its sections of the config as JSON, and nothing else.
+
+    Args:
+      config: the resolved config.
+      fingerprint: of the contents of the data source.
+      user_code: the archive of the user's code.
+      root: the folder below which artifacts are written.
+    """
+    example_gen = ExampleGen(
+        config=as_json(config.data.model_copy(update={"source": config.source})),
+        label=config.label,
+        task=config.task or "",
+        fingerprint=fingerprint,
+        code=step_code("example_gen"),
+    )
+    examples = example_gen.outputs["examples"]
+    statistics_gen = StatisticsGen(examples=examples, code=step_code("statistics_gen"))
+    statistics = statistics_gen.outputs["statistics"]
+    schema_gen = SchemaGen(statistics=statistics, code=step_code("schema_gen"))
+    schema = schema_gen.outputs["schema"]
+    example_validator = ExampleValidator(
+        statistics=statistics, schema=schema, code=step_code("example_validator")
+    )
+    transform = Transform(
+        examples=examples,
+        schema=schema,
+        anomalies=example_validator.outputs["anomalies"],
+        config=as_json(config.features),
+        code=step_code("transform"),
+    )
+    trainer = Trainer(
+        examples=transform.outputs["transformed_examples"],
+        transform_graph=transform.outputs["transform_graph"],
+        schema=schema,
+        config=as_json({"model": config.model, "train": config.train}),
+        name=config.name,
+        user_code=user_code.uri,
+        code=step_code("trainer", user_code),
+    )
+    model = trainer.outputs["model"]
+    baseline = Resolver(
+        strategy_class=LatestBlessedOther,
+        model=Channel(type=Model),
+        model_blessing=Channel(type=ModelBlessing),
+        candidate=model,
+    ).with_id("Baseline")
+    evaluator = Evaluator(
+        examples=examples,
+        model=model,
+        schema=schema,
+        baseline_model=baseline.outputs["model"],
+        config=as_json(config.evaluate),
+        code=step_code("evaluator"),
+    )
+    infra_validator = InfraValidator(
+        model=model,
+        examples=examples,
+        config=as_json(config.infra_validate),
+        code=step_code("infra_validator"),
+    )
+    pusher = Pusher(
+        model=model,
+        model_blessing=evaluator.outputs["blessing"],
+        infra_blessing=infra_validator.outputs["blessing"],
+        config=as_json(config.push.model_copy(update={"to": str(config.push_dir)})),
+        code=step_code("pusher"),
+    )
+    return Pipeline(
+        pipeline_name=config.name,
+        pipeline_root=str(root),
+        components=[
+            example_gen,
+            statistics_gen,
+            schema_gen,
+            example_validator,
+            transform,
+            trainer,
+            baseline,
+            evaluator,
+            infra_validator,
+            pusher,
+        ],
+        enable_cache=True,
+        metadata_connection_config=metadata_store_pb2.ConnectionConfig(),
+        beam_pipeline_args=config.beam.pipeline_args(),
+    )

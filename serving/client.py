@@ -1,0 +1,147 @@
+"""A small REST client for the embedded server and for TensorFlow Serving; standard library only."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from serving.errors import ServingError, cut
+from serving.rows import Columns, Prediction, Row, to_columns, to_predictions
+from serving.signature import RAW_SIGNATURE
+
+_START = "start one with: headrace serve"
+
+
+class Client:
+    """Talks to one model of a server.
+
+    Args:
+      url: the server, `http://host:port`.
+      model: the model's name.
+      timeout: seconds to wait for an answer.
+
+    Example:
+      ```python
+      answers = Client("http://127.0.0.1:8501", "taxi").predict([{"trip_miles": 2.5, "company": "Blue"}])
+      print(answers[0].predicted_class, answers[0].probability)
+      ```
+    """
+
+    def __init__(self, url: str, model: str, timeout: float = 30.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ServingError(f"got {url!r}; expected http://HOST:PORT", "the server's URL")
+        self.url, self.model, self.timeout = url.rstrip("/"), model, timeout
+        direct = [urllib.request.ProxyHandler({})] if _is_local(parts.hostname) else []
+        self._opener = urllib.request.build_opener(*direct)
+        self._inputs: dict[str, str] | None = None
+        self._outputs: list[str] = []
+
+    def status(self) -> list[dict[str, Any]]:
+        """The model's versions and their states."""
+        return list(self._call("")["model_version_status"])
+
+    def metadata(self) -> dict[str, Any]:
+        """The model's signatures, as TensorFlow Serving describes them."""
+        return self._call("/metadata")
+
+    def inputs(self) -> dict[str, str]:
+        """The raw features that the model takes, and their types (`DT_STRING`, `DT_FLOAT`, `DT_INT64`)."""
+        if self._inputs is None:
+            signatures = self.metadata()["metadata"]["signature_def"]["signature_def"]
+            if RAW_SIGNATURE not in signatures:
+                raise ServingError(
+                    f"the model has no signature {RAW_SIGNATURE!r}; it has {', '.join(sorted(signatures))}",
+                    self._model_url(),
+                    "serve a model that headrace has exported",
+                )
+            raw = signatures[RAW_SIGNATURE]
+            self._inputs = {name: info["dtype"] for name, info in raw["inputs"].items()}
+            self._outputs = list(raw["outputs"])
+        return self._inputs
+
+    def predict(self, rows: Sequence[Row]) -> list[Prediction]:
+        """Answers for rows of raw columns; absent columns are missing values, unknown ones are ignored."""
+        return self.predict_columns(to_columns(rows, self.inputs())) if rows else []
+
+    def predict_columns(self, columns: Columns) -> list[Prediction]:
+        """Answers for rows already cast by `to_columns`."""
+        self.inputs()
+        answer = self._call(":predict", {"signature_name": RAW_SIGNATURE, "inputs": columns.values})
+        outputs = answer.get("outputs")
+        return to_predictions(outputs if isinstance(outputs, dict) else {self._outputs[0]: outputs or []})
+
+    def _model_url(self) -> str:
+        return f"{self.url}/v1/models/{quote(self.model, safe='')}"
+
+    def _call(self, path: str, content: Any = None) -> dict[str, Any]:
+        url = self._model_url() + path
+        body = None if content is None else json.dumps(content).encode()
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        try:
+            with self._opener.open(request, timeout=self.timeout) as response:
+                answer = json.loads(response.read())
+        except urllib.error.HTTPError as error:
+            raise ServingError(f"HTTP {error.code}: {_error_text(error)}", url, _fix(error.code)) from error
+        except TimeoutError as error:
+            raise ServingError(f"no answer within {self.timeout:g} s", url, "ask for fewer rows") from error
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise ServingError(f"no connection within {self.timeout:g} s", url, _START) from error
+            raise ServingError(f"no server answers: {error.reason}", url, _START) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise ServingError(f"the connection broke: {error!r}", url, "see the server's log") from error
+        except ValueError as error:
+            raise ServingError(f"the answer is not JSON: {error}", url, "is it a model server?") from error
+        if not isinstance(answer, dict):
+            raise ServingError(f"got {cut(answer)}; expected a JSON object", url, "is it a model server?")
+        return answer
+
+
+def predict(url: str, model: str, rows: Sequence[Row], timeout: float = 30.0) -> list[Prediction]:
+    """Asks a server about rows of raw columns.
+
+    Args:
+      url: the server, `http://host:port`.
+      model: the model's name.
+      rows: raw column to value; text is cast to the column's type, absent columns are missing values.
+      timeout: seconds to wait for an answer.
+
+    Raises:
+      ServingError: the server cannot be reached or refuses, or a cell cannot be cast.
+    """
+    return Client(url, model, timeout).predict(rows)
+
+
+def _error_text(error: urllib.error.HTTPError) -> str:
+    """TensorFlow Serving's message, or the start of whatever else came."""
+    try:
+        body = error.read().decode("utf-8", "replace")
+    except OSError:
+        return error.reason
+    try:
+        return str(json.loads(body)["error"])
+    except (ValueError, TypeError, KeyError):
+        return cut(body.strip() or error.reason, 200)
+
+
+def _fix(code: int) -> str:
+    if code == 404:
+        return "check the model's name and version; headrace serve prints them when it starts"
+    if code == 413:
+        return "send fewer rows at once"
+    return "see the server's log" if code >= 500 else ""
+
+
+def _is_local(host: str) -> bool:
+    """Whether a proxy from the environment would be wrong: it cannot reach this machine's loopback."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

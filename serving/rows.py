@@ -1,0 +1,159 @@
+"""Rows to the tensors of `serving_raw`, and its outputs to predictions.
+
+Shared by the REST client and by predictions in this process, so that both read a row alike.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from serving.errors import ServingError, cut
+from serving.names import input_name
+
+Row = Mapping[str, Any]
+
+MISSING_INTEGER = -(2**63)
+_MISSING: dict[str, Any] = {"DT_STRING": "", "DT_FLOAT": math.nan, "DT_INT64": MISSING_INTEGER}
+_EXPECTED = {"DT_STRING": "text", "DT_FLOAT": "a number (float32)", "DT_INT64": "a whole number (int64)"}
+_WORDS = {"true": 1, "false": 0}
+_FLOAT32_MAX = 3.4028234663852886e38
+
+
+@dataclass
+class Columns:
+    """Rows turned into one list of values an input.
+
+    `absent` are inputs that no row had, `ignored` are columns of the rows that the model does not know.
+    """
+
+    values: dict[str, list[Any]]
+    absent: set[str] = field(default_factory=set)
+    ignored: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One row's answer: a class with the probability of each, or a number."""
+
+    predicted_class: str | None = None
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    prediction: float | None = None
+
+    @property
+    def probability(self) -> float:
+        """The predicted class's probability."""
+        return self.probabilities.get(self.predicted_class or "", math.nan)
+
+    def to_json(self) -> dict[str, Any]:
+        if self.predicted_class is None:
+            return {"prediction": self.prediction}
+        return {"predicted_class": self.predicted_class, "probabilities": dict(self.probabilities)}
+
+
+def to_columns(rows: Sequence[Row], inputs: Mapping[str, str], first: int = 1, source: str = "") -> Columns:
+    """The tensors' values for some rows.
+
+    Args:
+      rows: raw column to value; a cell may be text, which is cast. Empty or absent cells become the
+        input's missing marker.
+      inputs: input of `serving_raw` to its type (`DT_STRING`, `DT_FLOAT`, `DT_INT64`).
+      first: the number of the first row, for messages.
+      source: where the rows come from, for messages.
+    """
+    for known, dtype in inputs.items():
+        if dtype not in _MISSING:
+            raise ServingError(
+                f"input {known!r} of the model has type {dtype}; expected {', '.join(_MISSING)}",
+                fix="serve a model that this version of headrace has exported",
+            )
+    target: dict[str, str | None] = {}
+    columns = {name: [_MISSING[dtype]] * len(rows) for name, dtype in inputs.items()}
+    for index, row in enumerate(rows):
+        for column, value in row.items():
+            if column not in target:
+                target[column] = next((n for n in (column, input_name(column)) if n in inputs), None)
+            name = target[column]
+            if name is None or value is None:
+                continue
+            try:
+                columns[name][index] = _cast(value, inputs[name])
+            except (ValueError, OverflowError) as error:
+                place = f"row {first + index}, column {column!r}"
+                raise ServingError(
+                    f"{cut(repr(value))} is not {_EXPECTED[inputs[name]]}",
+                    f"{source}: {place}" if source else place,
+                    "mend the value, or leave the cell empty",
+                ) from error
+    present = {name for name in target.values() if name}
+    ignored = {column for column, name in target.items() if name is None}
+    return Columns(columns, set(inputs) - present, ignored)
+
+
+def to_predictions(outputs: Mapping[str, Iterable[Any]]) -> list[Prediction]:
+    """The outputs of `serving_raw`, one list an output, as one prediction a row."""
+    if {"probabilities", "classes", "predicted_class"} <= outputs.keys():
+        return [
+            Prediction(predicted, dict(zip(classes, map(float, probabilities), strict=True)))
+            for predicted, classes, probabilities in zip(
+                outputs["predicted_class"], outputs["classes"], outputs["probabilities"], strict=True
+            )
+        ]
+    if "predictions" in outputs:
+        return [Prediction(prediction=float(value)) for value in outputs["predictions"]]
+    raise ServingError(
+        f"the model answers with {', '.join(sorted(outputs)) or 'nothing'}; expected probabilities, classes "
+        "and predicted_class, or predictions",
+        fix="serve a model that headrace has exported",
+    )
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    """A cell in the input's type; raises ValueError when it cannot be."""
+    if dtype == "DT_STRING":
+        return _as_text(value)
+    if isinstance(value, str):
+        value = value.strip()
+        if not value:
+            return _MISSING[dtype]
+    elif not isinstance(value, (bool, int, float)):
+        raise ValueError
+    return _as_float(value) if dtype == "DT_FLOAT" else _as_integer(value)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise ValueError
+
+
+def _as_float(value: str | float) -> float:
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError  # Python reads 1_000
+    number = float(value)
+    if math.isfinite(number) and abs(number) > _FLOAT32_MAX:
+        raise ValueError
+    return number
+
+
+def _as_integer(value: str | float) -> int:
+    if isinstance(value, str):
+        if value.lower() in _WORDS:
+            return _WORDS[value.lower()]
+        number = int(value) if re.fullmatch(r"[+-]?[0-9]{1,19}", value) else _whole(_as_float(value))
+    else:
+        number = value if isinstance(value, int) else _whole(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError
+    return int(number)
+
+
+def _whole(number: float) -> int:
+    if not number.is_integer():
+        raise ValueError
+    return int(number)

@@ -1,0 +1,26 @@
+"""A served tiny model, started once as the real command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serve_process import Running, serving
+
+
+@pytest.fixture(scope="session")
+def binary_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A base folder with version 17 of a binary classifier."""
+    from tiny_models import save_model
+
+    base = tmp_path_factory.mktemp("models") / "tips"
+    save_model(base / "17")
+    return base
+
+
+@pytest.fixture(scope="session")
+def server(binary_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The binary classifier, served."""
+    with serving(tmp_path_factory.mktemp("server"), str(binary_base)) as running:
+        yield running

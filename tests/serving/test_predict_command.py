@@ -1,0 +1,145 @@
+"""`headrace predict`: rows in, answers out."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from serve_process import Running
+
+from components.errors import UserError
+from pipeline.cli.predict import command
+from serving import client
+from serving.errors import ServingError
+
+CSV = "company,pickup zone,hour,trip_miles,tipped,colour\nBlue,A,10,5.5,1,red\nRed,,,,0,red\n,,-20,1e1,0,\n"
+YES = {"predicted_class": "yes", "probabilities": {"no": pytest.approx(0.3), "yes": pytest.approx(0.7)}}
+
+
+@pytest.fixture(scope="module")
+def regression_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tiny_models import save_model
+
+    base = tmp_path_factory.mktemp("models") / "fares"
+    save_model(base / "3", "regression", name="fares")
+    return base
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    result = CliRunner().invoke(command, arguments, input=stdin)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_csv_here_and_from_the_server(server: Running, binary_base: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text(CSV)
+    here = run(str(binary_base), "--rows", str(rows))
+    assert re.fullmatch(
+        r"row,predicted_class,probability\n1,yes,0\.(7|69999)\d*\n2,no,1\.0\n3,yes,0\.8\d*\n", here.stdout
+    )
+    assert here.stderr == "not known to the model, ignored: colour\n"
+    there = run(str(binary_base), "--rows", str(rows), "--url", server.url)
+    assert there.stderr == here.stderr
+    cells = [[line.split(",") for line in text.splitlines()[1:]] for text in (here.stdout, there.stdout)]
+    for ours, theirs in zip(*cells, strict=True):
+        assert ours[:2] == theirs[:2]
+        assert float(ours[2]) == pytest.approx(float(theirs[2]))
+
+
+def test_json_lines_from_stdin(server: Running) -> None:
+    rows = '{"company": "Blue", "pickup_zone": null, "hour": 10, "trip_miles": 5.5}\n\n{"hour": "10"}\n'
+    result = run("--rows", "-", "--json", "--url", f"{server.url}/v1/models/tips", stdin=rows)
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert first == YES
+    assert second["predicted_class"] == "no"
+    assert result.stderr == ""
+
+
+def test_missing_columns_are_said_once(server: Running, binary_base: Path) -> None:
+    result = run(
+        str(binary_base), "--row", '{"trip_miles": "6"}', "--row", "{}", "--url", server.url, "--name", "tips"
+    )
+    assert result.stdout.startswith("row,predicted_class,probability\n1,yes,0.6")
+    assert result.stderr == "missing in the rows, taken as missing values: company, hour, pickup_zone\n"
+
+
+def test_limit_and_a_list_of_rows(server: Running) -> None:
+    url = f"{server.url}/v1/models/tips"
+    result = run("--rows", "-", "--limit", "2", "--json", "--url", url, stdin='[{"hour": 1}, {}, {}]')
+    assert len(result.stdout.splitlines()) == 2
+
+
+def test_regression_here(regression_base: Path) -> None:
+    row = ["--row", '{"trip_miles": 20, "hour": null}']
+    assert json.loads(run(str(regression_base / "3"), *row, "--json").stdout) == {"prediction": 2.0}
+    assert run(str(regression_base), *row).stdout == "row,prediction\n1,2.0\n"
+
+
+BAD_ROWS = {
+    "text for a number": ("hour,trip_miles\n1,2\n2,far\n", "row 2, column 'trip_miles': 'far' is not"),
+    "a fraction": ("hour\n1.5\n", "row 1, column 'hour': '1.5' is not a whole number (int64)"),
+    "beyond int64": ("hour\n9223372036854775808\n", "'9223372036854775808' is not a whole number"),
+    "beyond float32": ("trip_miles\n1e39\n", "'1e39' is not a number (float32)"),
+    "an underscore": ("trip_miles\n1_000\n", "'1_000' is not a number"),
+    "a list": ('{"hour": [1]}', "column 'hour': [1] is not a whole number"),
+    "a list as text": ('{"company": ["a"]}', "column 'company': ['a'] is not text"),
+    "too many cells": ("hour,company\n1,a,b\n", "row 1 has 3 cells; the header has 2"),
+    "columns twice": ("hour,hour\n1,2\n", "column 'hour' is there twice"),
+    "an open quote": ('hour,company\n1,"a\n', "not valid CSV"),
+    "broken JSON": ('{"hour": 1}\n{"hour"\n', "stdin:2: not valid JSON"),
+    "no object": ("[1]", "item 1 is 1; expected a JSON object"),
+    "no row": ("hour\n", "there is no row"),
+    "nothing": ("", "there is no row"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_bad_rows(server: Running, case: str) -> None:
+    text, message = BAD_ROWS[case]
+    with pytest.raises(UserError, match=re.escape(message)):
+        run("--rows", "-", "--url", f"{server.url}/v1/models/tips", stdin=text)
+
+
+def test_other_mistakes(server: Running, tmp_path: Path) -> None:
+    for arguments, message in {
+        ("--url", server.url): "no rows given",
+        ("--rows", "absent.csv"): "absent.csv: cannot read it: No such file or directory",
+        ("--row", "[]", "--url", server.url): "--row: got []; expected a JSON object",
+        ("--row", "{}", "--url", f"{server.url}/v1/models/foo"): "HTTP 404: Servable not found for request",
+        ("--row", "{}", "--url", "http://127.0.0.1:9/v1/models/foo"): "no server answers: ",
+        ("--row", "{}", "--url", "file:///v1/models/foo"): "got 'file://'; expected http://HOST:PORT",
+        (str(tmp_path), "--row", "{}"): "no model to serve",
+    }.items():
+        with pytest.raises(UserError) as raised:
+            run(*arguments)
+        assert message in str(raised.value)
+
+
+def test_the_client_from_python(server: Running) -> None:
+    answers = client.predict(server.url, "tips", [{"trip_miles": "7", "pickup zone": "x"}, {"trip_miles": 1}])
+    assert [answer.predicted_class for answer in answers] == ["yes", "no"]
+    assert answers[0].probability == pytest.approx(0.7)
+    assert client.Client(server.url, "tips").status()[0]["state"] == "AVAILABLE"
+    with pytest.raises(ServingError, match="row 1, column 'hour'"):
+        client.predict(server.url, "tips", [{"hour": "noon"}])
+
+
+def test_an_aligned_table(capsys: pytest.CaptureFixture[str]) -> None:
+    from pipeline.cli.predict import _Table
+    from serving.rows import Prediction
+
+    table = _Table(aligned=True)
+    table.write(1, [Prediction("no", {"no": 0.75, "maybe": 0.25}), Prediction("maybe", {"maybe": 0.5})])
+    table.write(3, [Prediction("no", {"no": 1.0})])
+    assert capsys.readouterr().out.splitlines() == [
+        "row  predicted_class  probability",
+        "1    no               0.7500",
+        "2    maybe            0.5000",
+        "3    no               1.0000",
+    ]

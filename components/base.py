@@ -59,7 +59,9 @@ class _Declared:
     SPEC_CLASS: Any
 
     def __init__(self, **inputs_and_parameters: Any) -> None:
-        outputs = {key: types.Channel(type=declared.type) for key, declared in self.SPEC_CLASS.OUTPUTS.items()}
+        outputs = {
+            key: types.Channel(type=declared.type) for key, declared in self.SPEC_CLASS.OUTPUTS.items()
+        }
         super().__init__(self.SPEC_CLASS(**inputs_and_parameters, **outputs))  # type: ignore[call-arg]
 
     @classmethod

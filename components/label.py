@@ -66,7 +66,9 @@ def find_label(name: str, column_type: str, values: dict[str, int] | None, task:
             )
         return LabelSpec(name=name, type=column_type, task=found)
     if column_type in ("date", "datetime"):
-        raise UserError(f"a {column_type} cannot be predicted as a class", where=where, fix="choose another label")
+        raise UserError(
+            f"a {column_type} cannot be predicted as a class", where=where, fix="choose another label"
+        )
     if values is None:
         raise UserError(
             f"more than {MOST_CLASSES} distinct values are no classes",

@@ -102,7 +102,5 @@ def read_batches(
         if raw_column:
             # TFMA and TFDV take the raw column as lists of one.
             column = pa.array([[record] for record in records], pa.large_list(pa.large_binary()))
-            batch = pa.RecordBatch.from_arrays(
-                [*batch.columns, column], [*batch.schema.names, raw_column]
-            )
+            batch = pa.RecordBatch.from_arrays([*batch.columns, column], [*batch.schema.names, raw_column])
         yield batch

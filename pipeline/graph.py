@@ -52,10 +52,11 @@ def build_pipeline(config: PipelineConfig, *, fingerprint: str, user_code: UserC
     transform = Transform(
         examples=examples,
         schema=schema,
-        anomalies=example_validator.outputs["anomalies"],
         config=as_json(config.features),
         code=step_code("transform"),
     )
+    # It waits for the verdict on the data, but a new verdict on the same data does not train anew.
+    transform.add_upstream_node(example_validator)
     trainer = Trainer(
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],

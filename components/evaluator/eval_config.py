@@ -61,9 +61,7 @@ def eval_config(
     return config
 
 
-def _threshold(
-    metric: config_pb2.MetricConfig, name: str, bound: Threshold, has_baseline: bool
-) -> None:
+def _threshold(metric: config_pb2.MetricConfig, name: str, bound: Threshold, has_baseline: bool) -> None:
     entry = metric.per_slice_thresholds.add()
     entry.slicing_specs.add()
     threshold = entry.threshold

@@ -9,7 +9,6 @@ from typing import Any
 import apache_beam as beam
 import tensorflow_model_analysis as tfma
 from absl import logging
-from tensorflow_model_analysis.proto import config_pb2
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 from tfx.utils import path_utils

@@ -17,13 +17,14 @@ from components.errors import UserError, cut
 from components.label import MOST_CLASSES, TRUE_WORDS
 
 _WHOLE = r"(?:0|[1-9][0-9]*)"
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 # Most specific first; the first that fits every cell is the column's type, else it is text.
 PATTERNS = {
     "integer": rf"^[+-]?{_WHOLE}$",
     "float": rf"^[+-]?(?:{_WHOLE}\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$",
     "boolean": r"^(?i:true|false|yes|no)$",
-    "date": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-    "datetime": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?$",
+    "date": rf"^{_DAY}$",
+    "datetime": rf"^{_DAY}[T ][0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})?$",
 }
 _NOT_FINITE = r"^[+-]?(?i:nan|inf|infinity)$"
 _TRUE = pa.array(TRUE_WORDS)
@@ -118,9 +119,7 @@ class ColumnScan:
         """Takes in the scan of rows that follow these."""
         for kind, (number, row, text) in other.misfits.items():
             mine = self.misfits.get(kind)
-            self.misfits[kind] = (
-                (mine[0] + number, *mine[1:]) if mine else (number, self.rows + row, text)  # type: ignore[assignment]
-            )
+            self.misfits[kind] = (mine[0] + number, *mine[1:]) if mine else (number, self.rows + row, text)
         self.rows += other.rows
         self.missing += other.missing
         self.not_finite += other.not_finite

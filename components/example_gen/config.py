@@ -33,7 +33,7 @@ class DataConfig(Section):
     """Where the rows are and how to read them."""
 
     source: str = Field(
-        description="a CSV or TSV file (.gz too), a glob, a folder, or package:path inside an installed package"
+        description="a CSV or TSV file (.gz too), a glob, a folder, or package:path in an installed package"
     )
     delimiter: str | None = Field(
         None, min_length=1, max_length=1, description="left out: a tab for .tsv, else a comma"

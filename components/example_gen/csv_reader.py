@@ -50,7 +50,9 @@ def read_header(path: Path, delimiter: str) -> tuple[list[str], int]:
         raise UserError("the file is empty, expected a header line of column names", where=str(path))
     for position, name in enumerate(names):
         if not name:
-            raise UserError(f"column {position + 1} has no name", where=f"{path}:1", fix="name it in the header")
+            raise UserError(
+                f"column {position + 1} has no name", where=f"{path}:1", fix="name it in the header"
+            )
         if name in names[:position]:
             raise UserError(
                 f"column name {name!r} stands twice, at positions {names.index(name) + 1} and {position + 1}",
@@ -124,9 +126,9 @@ def _not_utf8(path: Path) -> UserError:
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
-                byte = line[error.start : error.start + 1].hex()
+                byte, near = line[error.start : error.start + 1].hex(), cut(line.decode("latin-1").strip())
                 return UserError(
-                    f"byte 0x{byte} at column {error.start + 1} is not UTF-8, near {cut(line.decode('latin-1').strip())!r}",
+                    f"byte 0x{byte} at column {error.start + 1} is not UTF-8, near {near!r}",
                     where=f"{path}:{number}",
                     fix=f"convert the file: iconv -f latin1 -t utf-8 {path.name} > new.csv",
                 )

@@ -14,7 +14,7 @@ from tfx.types import artifact_utils
 
 from components.base import BeamExecutor, say
 from components.errors import UserError
-from components.example_gen import columns, csv_reader, ingest, sources, splits
+from components.example_gen import columns, ingest, sources, splits
 from components.example_gen.config import DataConfig
 from components.label import LabelSpec, find_label
 from components.records import FILE_FORMAT
@@ -48,7 +48,9 @@ class Executor(BeamExecutor):
         ingest.Found(
             label=label,
             types=types,
-            values={name: len(scan.values) if scan.values is not None else None for name, scan in scans.items()},
+            values={
+                name: len(scan.values) if scan.values is not None else None for name, scan in scans.items()
+            },
             rows=tally.rows,
             classes=tally.classes,
             present=tally.present,
@@ -108,9 +110,7 @@ def _types(config: DataConfig, scans: dict[str, columns.ColumnScan]) -> dict[str
     }
 
 
-def _label(
-    name: str, task: Any, scans: dict[str, columns.ColumnScan], types: dict[str, str]
-) -> LabelSpec:
+def _label(name: str, task: Any, scans: dict[str, columns.ColumnScan], types: dict[str, str]) -> LabelSpec:
     if name not in types:
         raise _no_column(name, list(types), "label")
     return find_label(name, types[name], scans[name].values, task)
@@ -132,9 +132,9 @@ def _notes(scans: dict[str, columns.ColumnScan], tally: ingest.Tally, label: Lab
         if scan.not_finite:
             notes.append(f"column {name!r}: {scan.not_finite:,} cells say nan or inf and count as missing")
     for name, changed in tally.narrowed.items():
-        notes.append(f"column {name!r}: float32 changes {changed:,} whole numbers; declare it integer to keep them")
+        notes.append(
+            f"column {name!r}: float32 changes {changed:,} whole numbers; declare it integer to keep them"
+        )
     if tally.unlabelled:
         notes.append(f"dropped {tally.unlabelled:,} rows whose label {label.name!r} is missing")
     return notes
-
-

@@ -126,7 +126,10 @@ class Scan(_PerFile):
         scans = columns.scan(blocks, self._config.missing)
         if not scans or not next(iter(scans.values())).rows:
             raise UserError("the file has a header but no rows", where=str(path))
-        return {"file": str(path), "columns": {name: dataclasses.asdict(scan) for name, scan in scans.items()}}
+        return {
+            "file": str(path),
+            "columns": {name: dataclasses.asdict(scan) for name, scan in scans.items()},
+        }
 
 
 class Write(_PerFile):

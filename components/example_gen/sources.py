@@ -35,12 +35,15 @@ def find_files(source: str) -> list[Path]:
     files = [path] if path.is_file() else sorted(Path(p) for p in glob.glob(pattern) if Path(p).is_file())
     if not files:
         raise UserError(
-            f"no such file: {source}", where="data.source", fix="check the path; it is relative to pipeline.yaml"
+            f"no such file: {source}",
+            where="data.source",
+            fix="check the path; it is relative to pipeline.yaml",
         )
     for file in files:
         if not file.name.lower().endswith(SUFFIXES):
             raise UserError(
-                f"cannot read {file.name}: expected a name ending in {', '.join(SUFFIXES)}", where="data.source"
+                f"cannot read {file.name}: expected a name ending in {', '.join(SUFFIXES)}",
+                where="data.source",
             )
     return files
 

@@ -22,8 +22,7 @@ class ExampleValidatorSpec(ComponentSpec):
 
 
 class ExampleValidator(Component):
-    """Checks the statistics of every split against the schema.
-    """
+    """Checks the statistics of every split against the schema."""
 
     TFX_TYPE = "tfx.components.example_validator.component.ExampleValidator"
     SPEC_CLASS = ExampleValidatorSpec

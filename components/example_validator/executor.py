@@ -29,7 +29,9 @@ class Executor(base_executor.BaseExecutor):
         output.span = statistics.span
         blessed, found = {}, []
         for split in splits:
-            dataset = statistics_pb2.DatasetFeatureStatisticsList(datasets=[load_statistics(statistics, split)])
+            dataset = statistics_pb2.DatasetFeatureStatisticsList(
+                datasets=[load_statistics(statistics, split)]
+            )
             anomalies = tfdv.validate_statistics(dataset, schema)
             folder = artifact_utils.get_split_uri([output], split)
             fileio.makedirs(folder)
@@ -52,7 +54,8 @@ class Executor(base_executor.BaseExecutor):
 
 def _sentences(split: str, anomalies: anomalies_pb2.Anomalies) -> list[str]:
     found = [
-        f"{split}: {name}: {info.description.rstrip('. ')}" for name, info in sorted(anomalies.anomaly_info.items())
+        f"{split}: {name}: {info.description.rstrip('. ')}"
+        for name, info in sorted(anomalies.anomaly_info.items())
     ]
     if anomalies.HasField("dataset_anomaly_info"):
         found.append(f"{split}: {anomalies.dataset_anomaly_info.description.rstrip('. ')}")

@@ -74,5 +74,7 @@ def _try_out(model: str, rows: np.ndarray, config: InfraValidateConfig) -> dict:
             return {"problem": f"the trial process ended with code {trial.returncode}: {last}"}
         found = json.loads(answer.read_text())
     if not found.get("problem") and found["load_seconds"] > config.max_load_seconds:
-        found["problem"] = f"loading took {found['load_seconds']:.1f} s, allowed {config.max_load_seconds:g} s"
+        found["problem"] = (
+            f"loading took {found['load_seconds']:.1f} s, allowed {config.max_load_seconds:g} s"
+        )
     return found

@@ -62,8 +62,15 @@ def try_out(model: str, serialized: list[bytes]) -> dict[str, Any]:
             return {**found, "problem": f"signature {name} failed: {error}"}
         for output, value in answers[name].items():
             if value.shape[0] != len(serialized):
-                return {**found, "problem": f"{name}: {output} has {value.shape[0]} rows for {len(serialized)}"}
-            if name != "transform_features" and value.dtype.is_floating and not np.isfinite(value.numpy()).all():
+                return {
+                    **found,
+                    "problem": f"{name}: {output} has {value.shape[0]} rows for {len(serialized)}",
+                }
+            if (
+                name != "transform_features"
+                and value.dtype.is_floating
+                and not np.isfinite(value.numpy()).all()
+            ):
                 return {**found, "problem": f"{name}: {output} holds a value that is not finite"}
         found["called"].append(name)
     odd = _differ(answers["serving_default"], answers["serving_raw"])

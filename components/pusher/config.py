@@ -11,6 +11,9 @@ class PushConfig(Section):
     """Where blessed models go."""
 
     to: str | None = Field(
-        None, description="folder of version directories; left out: .headrace/models/NAME beside pipeline.yaml"
+        None,
+        description="folder of version directories; left out: .headrace/models/NAME beside pipeline.yaml",
     )
-    keep: PositiveInt = Field(5, description="newest versions that stay; older ones are deleted, and it is said")
+    keep: PositiveInt = Field(
+        5, description="newest versions that stay; older ones are deleted, and it is said"
+    )

@@ -86,7 +86,11 @@ def push(model: Path, base: Path, keep: int) -> tuple[Path, str]:
     existing = versions(base)
     for version in reversed(existing):
         if digest(version) == content:
-            newest = "" if version == existing[-1] else f"; version {existing[-1].name} is newer and is what is served"
+            newest = (
+                ""
+                if version == existing[-1]
+                else f"; version {existing[-1].name} is newer and is what is served"
+            )
             return version, f"not pushed again: version {version.name} in {base} has the same content{newest}"
     # Numbered by time, and above all that is there, so that a number is never used twice.
     number = max(int(time.time()), *(int(version.name) + 1 for version in existing), 0)
@@ -99,7 +103,9 @@ def push(model: Path, base: Path, keep: int) -> tuple[Path, str]:
     except OSError as error:
         shutil.rmtree(staged, ignore_errors=True)
         raise UserError(
-            f"cannot write the model: {error}", where=f"push.to: {base}", fix="free space, or choose another folder"
+            f"cannot write the model: {error}",
+            where=f"push.to: {base}",
+            fix="free space, or choose another folder",
         ) from error
     gone = versions(base)[:-keep]
     for version in gone:

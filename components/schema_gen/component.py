@@ -21,8 +21,7 @@ class SchemaGenSpec(ComponentSpec):
 
 
 class SchemaGen(Component):
-    """Infers a schema from the statistics of the train split.
-    """
+    """Infers a schema from the statistics of the train split."""
 
     TFX_TYPE = "tfx.components.schema_gen.component.SchemaGen"
     SPEC_CLASS = SchemaGenSpec

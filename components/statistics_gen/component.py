@@ -21,8 +21,7 @@ class StatisticsGenSpec(ComponentSpec):
 
 
 class StatisticsGen(BeamComponent):
-    """Computes TFDV statistics of every split of `examples`.
-    """
+    """Computes TFDV statistics of every split of `examples`."""
 
     TFX_TYPE = "tfx.components.statistics_gen.component.StatisticsGen"
     SPEC_CLASS = StatisticsGenSpec

@@ -14,16 +14,18 @@ class ModelConfig(Section):
 
     architecture: Literal["wide_deep", "mlp"] = Field(
         "wide_deep",
-        description="wide_deep: linear in the categories plus a deep net (Cheng et al. 2016); mlp: the deep net alone",
+        description="wide_deep: a linear model plus a deep net (Cheng et al. 2016); mlp: the deep net alone",
     )
     hidden: tuple[PositiveInt, ...] = Field((128, 64), description="units of each hidden layer")
     activation: Literal["relu", "swish", "mish", "gelu", "elu", "selu", "tanh"] = "swish"
-    initializer: Literal["he_normal", "he_uniform", "glorot_normal", "glorot_uniform", "lecun_normal"] = "he_normal"
+    initializer: Literal["he_normal", "he_uniform", "glorot_normal", "glorot_uniform", "lecun_normal"] = (
+        "he_normal"
+    )
     dropout: float = Field(0.0, ge=0.0, lt=1.0, description="share of units dropped after each hidden layer")
     build: str | None = Field(
         None,
         pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$",
-        description="your own model: module.function of a file beside pipeline.yaml, called with (plan, config)",
+        description="your model: module.function of a file beside pipeline.yaml, called with (plan, config)",
     )
 
 
@@ -57,7 +59,8 @@ class TrainConfig(Section):
     optimizer: OptimizerConfig = OptimizerConfig()
     learning_rate: LearningRateConfig = LearningRateConfig()
     early_stopping: NonNegativeInt = Field(
-        3, description="stop after so many epochs without a better eval loss, and keep the best weights; 0: never"
+        3,
+        description="stop after so many epochs without a better eval loss, with the best weights; 0: never",
     )
     strategy: Literal["auto", "one_device", "mirrored"] = Field(
         "auto", description="auto: mirrored when there is more than one GPU"

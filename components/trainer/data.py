@@ -57,9 +57,7 @@ def count(files: list[str]) -> int:
     return sum(len(block) for block in _records(files).batch(_PARSE_ROWS).as_numpy_iterator())
 
 
-def batches_in_memory(
-    rows: tuple[Features, tf.Tensor], *, batch_size: int, seed: int
-) -> tf.data.Dataset:
+def batches_in_memory(rows: tuple[Features, tf.Tensor], *, batch_size: int, seed: int) -> tf.data.Dataset:
     """Endless shuffled batches of rows in memory: indices are shuffled, rows are gathered a batch at a time.
 
     Endless, because a dataset that ends makes Keras run its optimizer once too often in each epoch.
@@ -80,9 +78,7 @@ def batches_in_memory(
     )
 
 
-def batches_from_files(
-    files: list[str], plan: FeaturePlan, *, batch_size: int, seed: int
-) -> tf.data.Dataset:
+def batches_from_files(files: list[str], plan: FeaturePlan, *, batch_size: int, seed: int) -> tf.data.Dataset:
     """Endless shuffled batches of rows that do not fit in memory; they are parsed anew each epoch."""
     shuffled = _records(files).shuffle(_SHUFFLE_ROWS, seed=seed).repeat()
     return _parse(shuffled, plan, batch_size).prefetch(tf.data.AUTOTUNE)

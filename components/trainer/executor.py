@@ -72,7 +72,13 @@ class Executor(base_executor.BaseExecutor):
         folder = path_utils.serving_model_dir(model_artifact.uri)
         fileio.makedirs(folder)
         transform = tft.TFTransformOutput(graph.uri)
-        export(_in_float32(model, build, plan, model_config, precision), plan, transform, exec_properties["name"], folder)
+        export(
+            _in_float32(model, build, plan, model_config, precision),
+            plan,
+            transform,
+            exec_properties["name"],
+            folder,
+        )
         say(
             model_artifact,
             _account(history, plan, model, train, strategy, precision, pace.rows_a_second),
@@ -90,7 +96,9 @@ def _training_batches(files: list[str], plan: FeaturePlan, train: TrainConfig) -
         rows = data.load(files, plan)
         batches = data.batches_in_memory(rows, batch_size=train.batch_size, seed=train.seed)
         return batches, int(rows[1].shape[0])
-    return data.batches_from_files(files, plan, batch_size=train.batch_size, seed=train.seed), data.count(files)
+    return data.batches_from_files(files, plan, batch_size=train.batch_size, seed=train.seed), data.count(
+        files
+    )
 
 
 def _callbacks(train: TrainConfig, run_uri: str) -> list[keras.callbacks.Callback]:
@@ -144,7 +152,7 @@ def _refuse_nan(history: dict[str, list[float]]) -> None:
 def _in_float32(
     model: keras.Model, build: Any, plan: FeaturePlan, config: ModelConfig, precision: str
 ) -> keras.Model:
-    """The same weights in a float32 model outside any strategy: what is served does not depend on how it was trained."""
+    """The same weights in float32 and outside any strategy: how it was trained does not show in serving."""
     keras.config.set_dtype_policy("float32")
     served = build(plan, config)
     served.set_weights(model.get_weights())
@@ -164,10 +172,14 @@ def _account(
     if not train.early_stopping:
         best = len(history["val_loss"]) - 1
     measured = ", ".join(
-        f"{name.removeprefix('val_')} {values[best]:.4f}" for name, values in history.items() if name.startswith("val_")
+        f"{name.removeprefix('val_')} {values[best]:.4f}"
+        for name, values in history.items()
+        if name.startswith("val_")
     )
     epochs = len(history["loss"])
-    stopped = f"stopped after {epochs} of {train.epochs} epochs" if epochs < train.epochs else f"{epochs} epochs"
+    stopped = (
+        f"stopped after {epochs} of {train.epochs} epochs" if epochs < train.epochs else f"{epochs} epochs"
+    )
     replicas = strategy.num_replicas_in_sync
     return (
         f"{model.name}, {model.count_params():,} parameters, {stopped}; eval {measured} (epoch {best + 1}); "

@@ -8,7 +8,9 @@ from components.trainer.config import LearningRateConfig, TrainConfig
 from components.transform.plan import FeaturePlan
 
 
-def learning_rate(config: LearningRateConfig, steps: int) -> float | keras.optimizers.schedules.LearningRateSchedule:
+def learning_rate(
+    config: LearningRateConfig, steps: int
+) -> float | keras.optimizers.schedules.LearningRateSchedule:
     """The rate over the steps of the whole run."""
     if config.schedule == "constant":
         return config.peak

@@ -56,10 +56,14 @@ def build(plan: FeaturePlan, config: ModelConfig) -> keras.Model:
     if config.architecture == "wide_deep":
         if numbers:
             logits.append(
-                keras.layers.Dense(units, use_bias=False, dtype="float32", name="wide_numbers")(_join(numbers))
+                keras.layers.Dense(units, use_bias=False, dtype="float32", name="wide_numbers")(
+                    _join(numbers)
+                )
             )
         for i, (t, x) in enumerate(ids):
-            weights = Embedding(t.size, units, embeddings_initializer="zeros", dtype="float32", name=f"wide_{i}")
+            weights = Embedding(
+                t.size, units, embeddings_initializer="zeros", dtype="float32", name=f"wide_{i}"
+            )
             logits.append(keras.layers.Flatten(dtype="float32")(weights(x)))
     total = keras.layers.Add(dtype="float32", name="logits")(logits) if len(logits) > 1 else logits[0]
     return keras.Model(inputs, total, name=config.architecture)

@@ -15,7 +15,6 @@ class TransformSpec(ComponentSpec):
     INPUTS = {
         "examples": ChannelParameter(type=standard_artifacts.Examples),
         "schema": ChannelParameter(type=standard_artifacts.Schema),
-        "anomalies": ChannelParameter(type=standard_artifacts.ExampleAnomalies, optional=True),
     }
     OUTPUTS = {
         "transform_graph": ChannelParameter(type=standard_artifacts.TransformGraph),
@@ -28,7 +27,6 @@ class Transform(BeamComponent):
 
     Args:
       config: the `features` section.
-      anomalies: not read; the step waits for the validation of the data.
     """
 
     TFX_TYPE = "tfx.components.transform.component.Transform"

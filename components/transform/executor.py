@@ -103,5 +103,3 @@ def _account(plan: FeaturePlan) -> str:
     used = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
     dropped = "".join(f"; dropped {feature.name}: {feature.why}" for feature in plan.dropped)
     return f"{len(plan.used)} columns used ({used}){dropped}"
-
-

@@ -70,9 +70,9 @@ def _fill(raw: tf.Tensor, configs: _Columns) -> tf.Tensor:
         lambda c: c.impute == "median",
         configs,
         fill,
-        lambda chosen: tft.quantiles(
-            tf.gather(raw, chosen, axis=1), 2, _EPSILON, reduce_instance_dims=False
-        )[:, 0],
+        lambda chosen: tft.quantiles(tf.gather(raw, chosen, axis=1), 2, _EPSILON, reduce_instance_dims=False)[
+            :, 0
+        ],
     )
 
 
@@ -114,9 +114,7 @@ def _buckets(
             by_number[config.buckets].append(i)
     ids = {}
     for number, chosen in by_number.items():
-        bounds = tft.quantiles(
-            tf.gather(raw, chosen, axis=1), number, _EPSILON, reduce_instance_dims=False
-        )
+        bounds = tft.quantiles(tf.gather(raw, chosen, axis=1), number, _EPSILON, reduce_instance_dims=False)
         for row, i in enumerate(chosen):
             bucket = tft.apply_buckets(filled[:, i : i + 1], bounds[row : row + 1])
             ids[i] = tf.where(missing[:, i : i + 1], tf.cast(number, tf.int64), bucket)

@@ -39,7 +39,9 @@ def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
         elif isinstance(config, NumericFeature):
             # The last bucket is a missing value.
             sizes = [0, config.buckets + 1]
-            inputs = tuple(ModelInput(name=name, size=size) for name, size in zip(input_names(feature), sizes))
+            inputs = tuple(
+                ModelInput(name=name, size=size) for name, size in zip(input_names(feature), sizes)
+            )
         elif config.kind == "boolean":
             inputs = (ModelInput(name=input_names(feature)[0]),)
         features.append(feature.model_copy(update={"inputs": inputs}))
@@ -47,7 +49,7 @@ def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
 
 
 def preprocessing_fn(plan: FeaturePlan) -> Callable[[Mapping[str, Any]], dict[str, tf.Tensor]]:
-    """The function that tf.Transform analyses and turns into a graph: raw columns to model inputs [batch, 1]."""
+    """The function that tf.Transform turns into a graph: raw columns to model inputs [batch, 1]."""
 
     def preprocess(inputs: Mapping[str, tf.SparseTensor]) -> dict[str, tf.Tensor]:
         outputs = numeric_outputs(
@@ -75,7 +77,9 @@ def _dense(column: tf.SparseTensor, default: Any) -> tf.Tensor:
 
 
 def _yes_or_no(column: tf.SparseTensor) -> tf.Tensor:
-    value = _dense(tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape), 0.5)
+    value = _dense(
+        tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape), 0.5
+    )
     return tf.where(tf.math.is_nan(value), 0.5, value)
 
 
@@ -99,7 +103,9 @@ def _category(column: tf.SparseTensor, name: str, config: CategoryFeature) -> tf
 def _label(column: tf.SparseTensor, label: LabelSpec) -> tf.Tensor:
     """The class's id as int64, or the number as float32; -1 for a class that is not known."""
     if label.task == "regression":
-        return _dense(tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape), 0.0)
+        return _dense(
+            tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape), 0.0
+        )
     known: Any
     if label.type == "boolean":
         known = tf.constant([0, 1], tf.int64)

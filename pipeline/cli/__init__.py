@@ -54,14 +54,16 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="headrace")
 def cli() -> None:
     """From your data to a served TensorFlow model, through a real TFX pipeline."""
 
 
 def main() -> None:
-    """The console script: runs the command, and turns the user's mistakes into one message and exit code 2."""
+    """The console script: runs the command; a mistake of the user's is one message and exit code 2."""
     try:
         code = cli.main(standalone_mode=False)
     except UserError as error:

@@ -25,7 +25,7 @@ def lines(
     label: str | None,
     home: str | None,
 ) -> Iterator[str]:
-    """The summary's lines; the rest are what the command was called with, for the commands that it suggests."""
+    """The summary's lines; `path` and what follows are what the command was called with."""
     again = _command("run", path, overrides, label, home)
     failed = report.failed
     if failed:
@@ -58,9 +58,7 @@ def _arguments(path: str, home: str | None, label: str | None) -> list[str]:
     return arguments + (["--home", home] if home else [])
 
 
-def _command(
-    name: str, path: str, overrides: Sequence[str], label: str | None, home: str | None
-) -> str:
+def _command(name: str, path: str, overrides: Sequence[str], label: str | None, home: str | None) -> str:
     sets = [part for override in overrides for part in ("--set", override)]
     return shlex.join(["headrace", name, *_arguments(path, home, label), *sets])
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from google.protobuf import json_format
+from tfx.dsl.io import fileio
 from tfx.orchestration import metadata
 from tfx.orchestration.portable import base_executor_operator, launcher
 from tfx.proto.orchestration import executable_spec_pb2, execution_result_pb2, pipeline_pb2
@@ -125,6 +126,22 @@ def _sudden_end(code: int) -> str:
     if code < 0:
         return f"its process was ended by signal {-code} ({signal.Signals(-code).name})"
     return f"its process ended with code {code} and left no result"
+
+
+_cached_outputs = launcher.cache_utils.get_cached_outputs
+
+
+def _cached_and_still_there(*args: Any, **kwargs: Any) -> Any:
+    """TFX asks whether cached artifacts exist; a pushed version that they point to must exist too."""
+    outputs = _cached_outputs(*args, **kwargs)
+    for artifact in (artifact for artifacts in (outputs or {}).values() for artifact in artifacts):
+        pushed = artifact.get_string_custom_property("pushed_destination")
+        if pushed and not fileio.exists(pushed):
+            return None
+    return outputs
+
+
+launcher.cache_utils.get_cached_outputs = _cached_and_still_there
 
 
 class _Launcher(launcher.Launcher):

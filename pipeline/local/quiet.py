@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def stderr_to(log: Path) -> Iterator[None]:
-    """Sends this process's stderr to the end of a file; C++ libraries write past sys.stderr, to the descriptor."""
+    """Sends stderr to the end of a file: the descriptor, which C++ libraries write to past sys.stderr."""
     sys.stderr.flush()
     terminal = os.dup(2)
     with open(log, "ab") as stream:

@@ -15,7 +15,11 @@ _DONE = (metadata_store_pb2.Execution.COMPLETE, metadata_store_pb2.Execution.CAC
 
 
 def why(
-    store: Any, context_name: str, execution_id: int, parameters: Mapping[str, Any], inputs: Mapping[str, Sequence[Any]]
+    store: Any,
+    context_name: str,
+    execution_id: int,
+    parameters: Mapping[str, Any],
+    inputs: Mapping[str, Sequence[Any]],
 ) -> str:
     """The reason in a few words.
 
@@ -35,7 +39,7 @@ def why(
     last = max(done, key=lambda e: e.id)
     changed = _parameters_changed(last, parameters) + _inputs_changed(store, last, inputs)
     if not changed:
-        return "its earlier output is gone, or was made by other settings in between"
+        return "its earlier output is gone"
     more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     return ", ".join(changed[:_SHOWN]) + more
 

@@ -54,7 +54,9 @@ class Result:
         return cls(base64.b64decode(fields["output"]), fields["error"], user_error)
 
 
-def write_invocation(path: Path, executor: str, beam_args: list[str] | None, execution: dict[str, Any]) -> None:
+def write_invocation(
+    path: Path, executor: str, beam_args: list[str] | None, execution: dict[str, Any]
+) -> None:
     """Writes what `run` reads; `beam_args` is None for an executor that does not use Beam."""
     path.write_text(
         json.dumps({"executor": executor, "beam_args": beam_args, "execution": execution}, indent=1)

@@ -18,13 +18,14 @@ from components.label import MOST_CLASSES, TRUE_WORDS
 
 _WHOLE = r"(?:0|[1-9][0-9]*)"
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
 # Most specific first; the first that fits every cell is the column's type, else it is text.
 PATTERNS = {
     "integer": rf"^[+-]?{_WHOLE}$",
     "float": rf"^[+-]?(?:{_WHOLE}\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$",
     "boolean": r"^(?i:true|false|yes|no)$",
     "date": rf"^{_DAY}$",
-    "datetime": rf"^{_DAY}[T ][0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})?$",
+    "datetime": rf"^{_DAY}[T ]{_TIME}(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})?$",
 }
 _NOT_FINITE = r"^[+-]?(?i:nan|inf|infinity)$"
 _TRUE = pa.array(TRUE_WORDS)

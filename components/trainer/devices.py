@@ -16,7 +16,8 @@ def strategy(wanted: str) -> tf.distribute.Strategy:
         # NCCL is for GPUs only.
         across = None if gpus else tf.distribute.ReductionToOneDevice()
         return tf.distribute.MirroredStrategy([device.name for device in devices], across)
-    return tf.distribute.OneDeviceStrategy(gpus[0].name if gpus else "/cpu:0")
+    # The default strategy: the first GPU, else the CPU. OneDeviceStrategy would wrap every iterator.
+    return tf.distribute.get_strategy()
 
 
 def precision(wanted: str) -> str:

@@ -8,6 +8,7 @@ Signatures:
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 import tensorflow_transform as tft
+from tensorflow_transform.saved import saved_transform_io_v2
 from tfx.dsl.io import fileio
 
 from components.errors import UserError
@@ -23,6 +25,8 @@ from components.transform.plan import FeaturePlan
 # A dense int64 tensor has no value that means missing, so the lowest does.
 MISSING_INT64 = tf.int64.min
 FORMAT = 1
+# Nothing here branches on tensors in Python, and AutoGraph would rewrite all of Keras to find that out.
+_function = functools.partial(tf.function, autograph=False)
 
 
 def input_names(columns: list[str]) -> dict[str, str]:
@@ -56,7 +60,12 @@ class _Served(tf.Module):
         super().__init__()
         self._model = model
         self._plan = plan
-        self._transform = transform.transform_features_layer()
+        # What transform_features_layer() holds, without that layer: it is a Keras 2 model, and saving
+        # one of those takes longer than training on a small table.
+        loader = saved_transform_io_v2.SavedModelLoader(transform.transform_savedmodel_dir)
+        self._transform = loader.apply_transform_model
+        # The vocabularies are in what the loader loaded, and a module saves what its attributes hold.
+        self._loaded = vars(loader)
         raw = transform.raw_feature_spec()
         self._columns = {feature.name: raw[feature.name] for feature in plan.used}
         self._label = {plan.label.name: raw[plan.label.name]}
@@ -78,11 +87,11 @@ class _Served(tf.Module):
             "predicted_class": tf.gather(names, tf.argmax(probabilities, axis=1)),
         }
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    @_function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
     def serving_default(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
         return self._answer(tf.io.parse_example(examples, self._columns))
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    @_function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
     def transform_features(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
         return self._transform(tf.io.parse_example(examples, {**self._columns, **self._label}))
 
@@ -91,7 +100,7 @@ class _Served(tf.Module):
 
         names = input_names(list(self._columns))
 
-        @tf.function
+        @_function()
         def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
             return self._answer({column: _present(tensors[name]) for column, name in names.items()})
 

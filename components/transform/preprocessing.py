@@ -16,6 +16,8 @@ from components.label import LabelSpec
 from components.transform.config import BooleanFeature, CategoryFeature, NumericFeature
 from components.transform.numeric import numeric_outputs
 from components.transform.plan import FeaturePlan, ModelInput, PlannedFeature
+from components.transform.vocabularies import size as vocabulary_size
+from components.transform.vocabularies import vocabularies
 
 
 def input_names(feature: PlannedFeature) -> list[str]:
@@ -34,8 +36,8 @@ def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
         inputs: tuple[ModelInput, ...] = ()
         if isinstance(config, CategoryFeature):
             # Id 0 is a missing value.
-            size = 1 + output.vocabulary_size_by_name(_vocabulary(feature.name)) + config.oov
-            inputs = (ModelInput(name=input_names(feature)[0], size=size),)
+            ids = 1 + vocabulary_size(output, feature.name) + config.oov
+            inputs = (ModelInput(name=input_names(feature)[0], size=ids),)
         elif isinstance(config, NumericFeature):
             # The last bucket is a missing value.
             sizes = [0, config.buckets + 1]
@@ -59,10 +61,15 @@ def preprocessing_fn(plan: FeaturePlan) -> Callable[[Mapping[str, Any]], dict[st
                 if isinstance(feature.config, NumericFeature)
             }
         )
+        outputs |= _category_outputs(
+            {
+                feature.name: (inputs[feature.name], feature.config)
+                for feature in plan.used
+                if isinstance(feature.config, CategoryFeature)
+            }
+        )
         for feature in plan.used:
-            if isinstance(feature.config, CategoryFeature):
-                outputs[f"{feature.name}_xf"] = _category(inputs[feature.name], feature.name, feature.config)
-            elif isinstance(feature.config, BooleanFeature):
+            if isinstance(feature.config, BooleanFeature):
                 outputs[f"{feature.name}_xf"] = _yes_or_no(inputs[feature.name])
         outputs[plan.label_input] = _label(inputs[plan.label.name], plan.label)
         return outputs
@@ -83,21 +90,23 @@ def _yes_or_no(column: tf.SparseTensor) -> tf.Tensor:
     return tf.where(tf.math.is_nan(value), 0.5, value)
 
 
-def _vocabulary(name: str) -> str:
-    """A vocabulary's file name; column names may hold anything."""
-    return "vocabulary_" + "".join(c if c.isalnum() and c.isascii() else f"_{ord(c):x}_" for c in name)
+def _category_outputs(
+    columns: Mapping[str, tuple[tf.SparseTensor, CategoryFeature]],
+) -> dict[str, tf.Tensor]:
+    """Ids, int64 [batch, 1]: 0 is missing, then the vocabulary, then the buckets of what is outside it."""
+    dense = {name: (_as_text(column), config) for name, (column, config) in columns.items()}
+    outputs = {}
+    for name, path in vocabularies(dense).items():
+        text, config = dense[name]
+        ids = 1 + tft.apply_vocabulary(text, path, num_oov_buckets=config.oov)
+        outputs[f"{name}_xf"] = tf.where(tf.equal(text, ""), tf.constant(0, tf.int64), ids)[:, None]
+    return outputs
 
 
-def _category(column: tf.SparseTensor, name: str, config: CategoryFeature) -> tf.Tensor:
+def _as_text(column: tf.SparseTensor) -> tf.Tensor:
+    """[batch], empty where a row has no value."""
     values = column.values if column.dtype == tf.string else tf.strings.as_string(column.values)
-    vocabulary = tft.vocabulary(
-        values,
-        top_k=config.vocabulary,
-        frequency_threshold=config.min_count,
-        vocab_filename=_vocabulary(name),
-    )
-    ids = 1 + tft.apply_vocabulary(values, vocabulary, num_oov_buckets=config.oov)
-    return _dense(tf.SparseTensor(column.indices, ids, column.dense_shape), tf.constant(0, tf.int64))
+    return _dense(tf.SparseTensor(column.indices, values, column.dense_shape), "")[:, 0]
 
 
 def _label(column: tf.SparseTensor, label: LabelSpec) -> tf.Tensor:

@@ -26,6 +26,7 @@ lint: setup ## check format, style and types
 	@.venv/bin/ruff format --check --quiet . || { echo "  fix: make format"; exit 1; }
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/mypy
+	@.venv/bin/python tools/config_reference.py --check
 
 format: setup ## format the code and mend what ruff can mend
 	@.venv/bin/ruff check --quiet --fix-only .

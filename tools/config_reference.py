@@ -15,9 +15,9 @@ from pipeline.config import json_schema
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
 _HEAD = """# Configuration
 
-`pipeline.yaml` is the whole interface. Every key has a default except `data.source` and `label`; an unknown key
-is an error that names the line and the key that was probably meant. `--set a.b=c` overrides a key for one
-command, `headrace config` prints the resolved whole, and `headrace config --schema` this page as JSON Schema.
+`pipeline.yaml` is the whole interface. Every key has a default except `data.source` and `label`; an unknown
+key is an error that names the line and the key that was probably meant. `--set a.b=c` overrides a key for
+one command, `headrace config` prints the resolved whole, `headrace config --schema` this page as JSON Schema.
 
 *This page is made by `tools/config_reference.py`.*
 """

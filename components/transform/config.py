@@ -31,7 +31,7 @@ class CategoryFeature(Section):
     kind: Literal["category"] = "category"
     vocabulary: PositiveInt = Field(1000, description="keep at most so many values, the most frequent")
     min_count: PositiveInt = Field(1, description="drop values seen fewer times in train")
-    oov: PositiveInt = Field(1, description="buckets for values outside the vocabulary, and missing ones")
+    oov: PositiveInt = Field(1, description="buckets for values outside the vocabulary, by their hash")
 
 
 class BooleanFeature(Section):

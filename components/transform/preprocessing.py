@@ -15,15 +15,7 @@ import tensorflow_transform as tft
 from components.label import LabelSpec
 from components.transform.config import BooleanFeature, CategoryFeature, NumericFeature
 from components.transform.numeric import numeric_outputs
-from components.transform.plan import FeaturePlan, ModelInput, PlannedFeature
-
-
-def input_names(feature: PlannedFeature) -> list[str]:
-    """Names of the tensors that a column becomes."""
-    names = [f"{feature.name}_xf"]
-    if isinstance(feature.config, NumericFeature) and feature.config.buckets:
-        names.append(f"{feature.name}_bucket_xf")
-    return names
+from components.transform.plan import FeaturePlan, ModelInput, bucket_name, input_name
 
 
 def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
@@ -35,15 +27,14 @@ def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
         if isinstance(config, CategoryFeature):
             # Id 0 is a missing value.
             size = 1 + output.vocabulary_size_by_name(_vocabulary(feature.name)) + config.oov
-            inputs = (ModelInput(name=input_names(feature)[0], size=size),)
+            inputs = (ModelInput(name=input_name(feature.name), size=size),)
         elif isinstance(config, NumericFeature):
-            # The last bucket is a missing value.
-            sizes = [0, config.buckets + 1]
-            inputs = tuple(
-                ModelInput(name=name, size=size) for name, size in zip(input_names(feature), sizes)
-            )
+            inputs = (ModelInput(name=input_name(feature.name)),)
+            if config.buckets:
+                # The last bucket is a missing value.
+                inputs += (ModelInput(name=bucket_name(feature.name), size=config.buckets + 1),)
         elif config.kind == "boolean":
-            inputs = (ModelInput(name=input_names(feature)[0]),)
+            inputs = (ModelInput(name=input_name(feature.name)),)
         features.append(feature.model_copy(update={"inputs": inputs}))
     return plan.model_copy(update={"features": tuple(features)})
 
@@ -61,9 +52,11 @@ def preprocessing_fn(plan: FeaturePlan) -> Callable[[Mapping[str, Any]], dict[st
         )
         for feature in plan.used:
             if isinstance(feature.config, CategoryFeature):
-                outputs[f"{feature.name}_xf"] = _category(inputs[feature.name], feature.name, feature.config)
+                outputs[input_name(feature.name)] = _category(
+                    inputs[feature.name], feature.name, feature.config
+                )
             elif isinstance(feature.config, BooleanFeature):
-                outputs[f"{feature.name}_xf"] = _yes_or_no(inputs[feature.name])
+                outputs[input_name(feature.name)] = _yes_or_no(inputs[feature.name])
         outputs[plan.label_input] = _label(inputs[plan.label.name], plan.label)
         return outputs
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 from absl import logging
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
@@ -16,6 +16,7 @@ from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
 from components.base import say
+from components.infra_validator import trial
 from components.infra_validator.config import InfraValidateConfig
 from components.records import read_serialized, split_files
 
@@ -32,11 +33,10 @@ class Executor(base_executor.BaseExecutor):
         examples = artifact_utils.get_single_instance(input_dict["examples"])
         model = artifact_utils.get_single_instance(input_dict["model"])
         blessing = artifact_utils.get_single_instance(output_dict["blessing"])
-        rows = next(read_serialized(split_files(examples, _SPLIT)[0], config.rows))
+        rows = _first_rows(split_files(examples, _SPLIT), config.rows)
         found = _try_out(path_utils.serving_model_path(model.uri), rows, config)
         blessed = not found.get("problem")
-        blessing.set_string_custom_property("blessed", "INFRA_BLESSED" if blessed else "INFRA_NOT_BLESSED")
-        blessing.set_int_custom_property("blessing_status", int(blessed))
+        blessing.set_int_custom_property("blessed", int(blessed))
         fileio.makedirs(blessing.uri)
         name = "INFRA_BLESSED" if blessed else "INFRA_NOT_BLESSED"
         with fileio.open(f"{blessing.uri}/{name}", "w") as stream:
@@ -51,16 +51,27 @@ class Executor(base_executor.BaseExecutor):
         say(blessing, sentence)
 
 
-def _try_out(model: str, rows: np.ndarray, config: InfraValidateConfig) -> dict:
+def _first_rows(files: list[str], most: int) -> list[bytes]:
+    """Serialized examples from the first files that have any."""
+    rows: list[bytes] = []
+    for file in files:
+        batch = next(read_serialized(file, most - len(rows)), None)
+        rows.extend(batch.tolist() if batch is not None else [])
+        if len(rows) == most:
+            break
+    return rows
+
+
+def _try_out(model: str, rows: list[bytes], config: InfraValidateConfig) -> dict:
     """What the trial process found; `problem` says what failed."""
     with tempfile.TemporaryDirectory() as scratch:
         request = Path(scratch) / "request.json"
-        request.write_text(json.dumps({"model": model, "rows": [row.hex() for row in rows.tolist()]}))
+        request.write_text(json.dumps({"model": model, "rows": [row.hex() for row in rows]}))
         answer = Path(scratch) / "answer.json"
         try:
             # -I: neither the current folder nor PYTHON variables decide what the trial imports.
-            trial = subprocess.run(
-                [sys.executable, "-I", "-m", "components.infra_validator.trial", str(request), str(answer)],
+            ended = subprocess.run(
+                [sys.executable, "-I", "-m", trial.__name__, str(request), str(answer), str(os.getpid())],
                 capture_output=True,
                 text=True,
                 timeout=config.max_load_seconds + _GRACE_SECONDS,
@@ -68,10 +79,10 @@ def _try_out(model: str, rows: np.ndarray, config: InfraValidateConfig) -> dict:
             )
         except subprocess.TimeoutExpired as expired:
             return {"problem": f"no answer within {expired.timeout:.0f} s"}
-        logging.info("trial: %s", trial.stderr)
-        if trial.returncode or not answer.exists():
-            last = (trial.stderr.strip().splitlines() or ["no output"])[-1]
-            return {"problem": f"the trial process ended with code {trial.returncode}: {last}"}
+        logging.info("trial: %s", ended.stderr)
+        if ended.returncode or not answer.exists():
+            last = (ended.stderr.strip().splitlines() or ["no output"])[-1]
+            return {"problem": f"the trial process ended with code {ended.returncode}: {last}"}
         found = json.loads(answer.read_text())
     if not found.get("problem") and found["load_seconds"] > config.max_load_seconds:
         found["problem"] = (

@@ -1,6 +1,6 @@
 """The trial process: TensorFlow and the export, nothing of the pipeline.
 
-Usage: python -I -m components.infra_validator.trial REQUEST.json ANSWER.json
+Usage: python -I -m components.infra_validator.trial REQUEST.json ANSWER.json PARENT_PID
 """
 
 from __future__ import annotations
@@ -12,18 +12,24 @@ import time
 from pathlib import Path
 from typing import Any
 
+from components.processes import end_with_parent
+from components.served_names import input_names
 
-def _raw_tensors(serialized: list[bytes], signature: Any) -> dict[str, Any]:
+
+def _raw_tensors(serialized: list[bytes], signature: Any, columns: list[str]) -> dict[str, Any]:
     """The rows' columns as the tensors of serving_raw, with its markers where a value is missing."""
     import tensorflow as tf
 
+    names = input_names(columns)
     markers = {tf.string: b"", tf.float32: float("nan"), tf.int64: tf.int64.min}
     specs = signature.structured_input_signature[1]
-    parsed = tf.io.parse_example(serialized, {n: tf.io.VarLenFeature(s.dtype) for n, s in specs.items()})
+    parsed = tf.io.parse_example(
+        serialized, {column: tf.io.VarLenFeature(specs[name].dtype) for column, name in names.items()}
+    )
     tensors = {}
-    for name, column in parsed.items():
+    for column_name, column in parsed.items():
         single = tf.SparseTensor(column.indices, column.values, [len(serialized), 1])
-        tensors[name] = tf.reshape(tf.sparse.to_dense(single, markers[column.dtype]), [-1])
+        tensors[names[column_name]] = tf.reshape(tf.sparse.to_dense(single, markers[column.dtype]), [-1])
     return tensors
 
 
@@ -47,6 +53,8 @@ def try_out(model: str, serialized: list[bytes]) -> dict[str, Any]:
     started = time.monotonic()
     try:
         loaded = tf.saved_model.load(model)
+        with tf.io.gfile.GFile(f"{model}/assets.extra/headrace.json") as stream:
+            columns = list(json.loads(stream.read())["features"])
     except Exception as error:
         return {"problem": f"the model cannot be loaded: {error}"}
     found: dict[str, Any] = {"load_seconds": time.monotonic() - started, "called": []}
@@ -55,7 +63,7 @@ def try_out(model: str, serialized: list[bytes]) -> dict[str, Any]:
     for name, signature in loaded.signatures.items():
         try:
             if name == "serving_raw":
-                answers[name] = signature(**_raw_tensors(serialized, signature))
+                answers[name] = signature(**_raw_tensors(serialized, signature, columns))
             else:
                 answers[name] = signature(examples=examples)
         except Exception as error:
@@ -80,6 +88,7 @@ def try_out(model: str, serialized: list[bytes]) -> dict[str, Any]:
 
 
 def main() -> None:
+    end_with_parent(int(sys.argv[3]))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     request = json.loads(Path(sys.argv[1]).read_text())
     found = try_out(request["model"], [bytes.fromhex(row) for row in request["rows"]])

@@ -47,7 +47,7 @@ def _refusal(blessing: Any, infra: Any) -> str:
     """Why the model must not be pushed; empty when it may."""
     if not blessing.get_int_custom_property("blessed"):
         return f"not pushed because the model is {blessing.get_string_custom_property('reason')}"
-    if infra.get_string_custom_property("blessed") != "INFRA_BLESSED":
+    if not infra.get_int_custom_property("blessed"):
         return f"not pushed because infra validation {infra.get_string_custom_property('summary')}"
     return ""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from typing import Any
 
 import keras
@@ -19,7 +18,7 @@ import tensorflow_transform as tft
 from tensorflow_transform.saved import saved_transform_io_v2
 from tfx.dsl.io import fileio
 
-from components.errors import UserError
+from components.served_names import input_names
 from components.transform.plan import FeaturePlan
 
 # A dense int64 tensor has no value that means missing, so the lowest does.
@@ -27,30 +26,6 @@ MISSING_INT64 = tf.int64.min
 FORMAT = 1
 # Nothing here branches on tensors in Python, and AutoGraph would rewrite all of Keras to find that out.
 _function = functools.partial(tf.function, autograph=False)
-
-
-def input_names(columns: list[str]) -> dict[str, str]:
-    """Column to the name of its input of serving_raw, in which TensorFlow takes letters, digits and _ only.
-
-    The rule is that of serving/names.py, by which clients find a column's input.
-
-    Raises:
-      UserError: when two columns would share a name.
-    """
-    names: dict[str, str] = {}
-    for column in columns:
-        name = re.sub(r"[^A-Za-z0-9_]", "_", column)
-        if not re.match(r"[A-Za-z]", name) or name == "self":
-            name = f"x_{name}"
-        for other, taken in names.items():
-            if taken == name:
-                raise UserError(
-                    f"columns {other!r} and {column!r} would both be the input {name!r} of the served model",
-                    where="features",
-                    fix="rename or exclude one of them",
-                )
-        names[column] = name
-    return names
 
 
 class _Served(tf.Module):
@@ -98,7 +73,7 @@ class _Served(tf.Module):
     def serving_raw(self) -> Any:
         """The concrete function, whose inputs are named after the columns."""
 
-        names = input_names(list(self._columns))
+        names = input_names(self._columns)
 
         @_function()
         def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:

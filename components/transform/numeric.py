@@ -13,6 +13,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.transform.config import NumericFeature
+from components.transform.plan import bucket_name, input_name
 
 # Quantiles are exact to this share of the rows.
 _EPSILON = 0.001
@@ -21,7 +22,7 @@ _Columns = Sequence[NumericFeature]
 
 
 def numeric_outputs(columns: Mapping[str, tuple[tf.SparseTensor, NumericFeature]]) -> dict[str, tf.Tensor]:
-    """NAME_xf, float32 [batch, 1], and where asked NAME_bucket_xf, int64 [batch, 1], of each column."""
+    """Of each column its value, float32 [batch, 1], and where asked its bucket, int64 [batch, 1]."""
     if not columns:
         return {}
     configs = [config for _, config in columns.values()]
@@ -34,9 +35,9 @@ def numeric_outputs(columns: Mapping[str, tuple[tf.SparseTensor, NumericFeature]
         tf.where(missing, raw, tf.where(logged, tf.math.log1p(tf.maximum(raw, 0.0)), raw)),
         configs,
     )
-    outputs = {f"{name}_xf": scaled[:, i : i + 1] for i, name in enumerate(columns)}
+    outputs = {input_name(name): scaled[:, i : i + 1] for i, name in enumerate(columns)}
     for i, ids in _buckets(raw, filled, missing, configs).items():
-        outputs[f"{list(columns)[i]}_bucket_xf"] = ids
+        outputs[bucket_name(list(columns)[i])] = ids
     return outputs
 
 

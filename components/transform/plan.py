@@ -11,6 +11,7 @@ from tfx.dsl.io import fileio
 from components.errors import UserError
 from components.example_gen.ingest import Found
 from components.label import LabelSpec
+from components.served_names import input_names
 from components.transform.config import (
     BooleanFeature,
     CategoryFeature,
@@ -84,6 +85,16 @@ class FeaturePlan(BaseModel):
             return cls.model_validate_json(stream.read())
 
 
+def input_name(column: str) -> str:
+    """The name of the transformed column; Keras allows no slash in it."""
+    return f"{column.replace('%', '%25').replace('/', '%2F')}_xf"
+
+
+def bucket_name(column: str) -> str:
+    """The name of the column's quantile bucket; no other transformed column can be called that."""
+    return f"{input_name(column)}_bucket"
+
+
 def parse_features(text: str) -> dict[str, FeatureConfig]:
     """The `features` section from its JSON."""
     return TypeAdapter(dict[str, FeatureConfig]).validate_json(text)
@@ -117,7 +128,7 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
             distinct = found.values[name] if found.present[name] else 0
             config, why = _infer(kind, distinct, sum(found.rows.values()))
         features.append(PlannedFeature(name=name, type=kind, config=config, why=why))
-    plan = FeaturePlan(label=found.label, label_input=f"{found.label.name}_xf", features=tuple(features))
+    plan = FeaturePlan(label=found.label, label_input=input_name(found.label.name), features=tuple(features))
     if not plan.used:
         reasons = "; ".join(f"{feature.name}: {feature.why}" for feature in plan.dropped[:5])
         raise UserError(
@@ -125,6 +136,7 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
             where="features",
             fix="declare a kind for a column: features: {NAME: {kind: category}}",
         )
+    input_names(feature.name for feature in plan.used)  # two that would be one are refused here
     return plan
 
 

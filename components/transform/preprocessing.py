@@ -15,17 +15,9 @@ import tensorflow_transform as tft
 from components.label import LabelSpec
 from components.transform.config import BooleanFeature, CategoryFeature, NumericFeature
 from components.transform.numeric import numeric_outputs
-from components.transform.plan import FeaturePlan, ModelInput, PlannedFeature
+from components.transform.plan import FeaturePlan, ModelInput, bucket_name, input_name
 from components.transform.vocabularies import size as vocabulary_size
 from components.transform.vocabularies import vocabularies
-
-
-def input_names(feature: PlannedFeature) -> list[str]:
-    """Names of the tensors that a column becomes."""
-    names = [f"{feature.name}_xf"]
-    if isinstance(feature.config, NumericFeature) and feature.config.buckets:
-        names.append(f"{feature.name}_bucket_xf")
-    return names
 
 
 def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
@@ -37,15 +29,14 @@ def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
         if isinstance(config, CategoryFeature):
             # Id 0 is a missing value.
             ids = 1 + vocabulary_size(output, feature.name) + config.oov
-            inputs = (ModelInput(name=input_names(feature)[0], size=ids),)
+            inputs = (ModelInput(name=input_name(feature.name), size=ids),)
         elif isinstance(config, NumericFeature):
-            # The last bucket is a missing value.
-            sizes = [0, config.buckets + 1]
-            inputs = tuple(
-                ModelInput(name=name, size=size) for name, size in zip(input_names(feature), sizes)
-            )
+            inputs = (ModelInput(name=input_name(feature.name)),)
+            if config.buckets:
+                # The last bucket is a missing value.
+                inputs += (ModelInput(name=bucket_name(feature.name), size=config.buckets + 1),)
         elif config.kind == "boolean":
-            inputs = (ModelInput(name=input_names(feature)[0]),)
+            inputs = (ModelInput(name=input_name(feature.name)),)
         features.append(feature.model_copy(update={"inputs": inputs}))
     return plan.model_copy(update={"features": tuple(features)})
 
@@ -70,7 +61,7 @@ def preprocessing_fn(plan: FeaturePlan) -> Callable[[Mapping[str, Any]], dict[st
         )
         for feature in plan.used:
             if isinstance(feature.config, BooleanFeature):
-                outputs[f"{feature.name}_xf"] = _yes_or_no(inputs[feature.name])
+                outputs[input_name(feature.name)] = _yes_or_no(inputs[feature.name])
         outputs[plan.label_input] = _label(inputs[plan.label.name], plan.label)
         return outputs
 
@@ -99,7 +90,7 @@ def _category_outputs(
     for name, path in vocabularies(dense).items():
         text, config = dense[name]
         ids = 1 + tft.apply_vocabulary(text, path, num_oov_buckets=config.oov)
-        outputs[f"{name}_xf"] = tf.where(tf.equal(text, ""), tf.constant(0, tf.int64), ids)[:, None]
+        outputs[input_name(name)] = tf.where(tf.equal(text, ""), tf.constant(0, tf.int64), ids)[:, None]
     return outputs
 
 

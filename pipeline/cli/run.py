@@ -41,7 +41,8 @@ def command(
     components: ExampleGen, StatisticsGen, SchemaGen, ExampleValidator, Transform, Trainer, Evaluator,
     InfraValidator, Pusher.
 
-    Exit codes: 0 done; 1 a step failed; 2 the config or the data is at fault; 3 the gate said no.
+    Exit codes: 0 done; 1 a step failed; 2 the config or the data is at fault; 3 the gate or the
+    InfraValidator said no.
 
     With --json, one object at the end: run_id, steps (name, state, reason, seconds, summary, error, log),
     metrics, blessed, verdict, pushed, version_path, exit_code.
@@ -91,8 +92,10 @@ def _step(name: str | None, option: str) -> str | None:
 def _exit_code(report: Report) -> int:
     if report.failed:
         return USER_ERROR if report.failed.user_error else FAILED
-    # 0 is said by the blessing, None means that the Evaluator was not asked to run.
-    return NOT_BLESSED if report.artifact_property("Evaluator", "blessing", "blessed") == 0 else DONE
+    # None: the step was not asked to run.
+    blessed = report.artifact_property("Evaluator", "blessing", "blessed")
+    pushed = report.artifact_property("Pusher", "pushed_model", "pushed")
+    return NOT_BLESSED if blessed == 0 or pushed == 0 else DONE
 
 
 def _as_dict(report: Report, code: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -11,10 +10,9 @@ import threading
 from multiprocessing import forkserver
 from pathlib import Path
 
+from components.processes import end_with_parent
 from pipeline.local import step
 from pipeline.local.quiet import stderr_to
-
-_PR_SET_PDEATHSIG = 1
 
 
 class Workers:
@@ -44,7 +42,9 @@ class Workers:
         Returns:
           The exit code; -N when signal N ended it.
         """
-        process = self._context.Process(target=_child, args=(str(invocation), str(result), str(log)))
+        process = self._context.Process(
+            target=_child, args=(os.getpid(), str(invocation), str(result), str(log))
+        )
         with self._lock:
             if self._stopping:
                 return -signal.SIGTERM
@@ -68,10 +68,9 @@ class Workers:
                 process.kill()
 
 
-def _child(invocation: str, result: str, log: str) -> None:
-    # A step must not outlive a parent that was killed.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def _child(runner: int, invocation: str, result: str, log: str) -> None:
+    # The fork server, which is the parent, ends when the runner does.
+    end_with_parent(runner)
     # The terminal's Ctrl-C goes to the parent, which then ends the steps.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with open(log, "ab") as stream:

@@ -1,0 +1,26 @@
+"""Processes that do not outlive those who started them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent(starter: int) -> None:
+    """From now on the kernel kills this process when its parent dies; on Linux only.
+
+    Args:
+      starter: id of the process that this one must not outlive: the parent, or one with which the
+        parent ends. It may have died before the kernel was told.
+    """
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    try:
+        os.kill(starter, 0)
+    except ProcessLookupError:
+        os._exit(1)

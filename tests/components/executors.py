@@ -1,0 +1,55 @@
+"""Runs the components' executors on artifacts, with nothing around them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tfx.dsl.components.base import base_beam_executor, base_executor
+from tfx.types import Artifact, artifact_utils, standard_artifacts
+from tfx.utils import import_utils
+
+from pipeline.beam import BeamConfig
+
+
+def artifact(kind: str, uri: Path | str, splits: list[str] | None = None, number: int = 0) -> Any:
+    """A standard artifact at a place."""
+    made = getattr(standard_artifacts, kind)()
+    made.uri = str(uri)
+    made.id = number
+    if splits:
+        made.split_names = artifact_utils.encode_split_names(splits)
+    Path(uri).mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def execute(
+    component: str, folder: Path, inputs: dict[str, Artifact], outputs: dict[str, str], **parameters: Any
+) -> dict[str, Any]:
+    """Runs the executor of `components.COMPONENT`.
+
+    Args:
+      component: the component's folder.
+      folder: outputs go below it.
+      inputs: key to the one artifact there.
+      outputs: key to the artifact's type.
+      parameters: text as it is, all else as JSON.
+
+    Returns:
+      Key to output artifact.
+    """
+    executor = import_utils.import_class_by_path(f"components.{component}.executor.Executor")
+    base: Any = base_executor.BaseExecutor.Context
+    options: dict[str, Any] = {}
+    if issubclass(executor, base_beam_executor.BaseBeamExecutor):
+        base = base_beam_executor.BaseBeamExecutor.Context
+        options = {"beam_pipeline_args": BeamConfig().pipeline_args()}
+    made = {key: artifact(kind, folder / key) for key, kind in outputs.items()}
+    (folder / "tmp").mkdir(exist_ok=True)
+    executor(base(tmp_dir=str(folder / "tmp"), unique_id="1", **options)).Do(
+        {key: [value] for key, value in inputs.items()},
+        {key: [value] for key, value in made.items()},
+        {key: value if isinstance(value, str) else json.dumps(value) for key, value in parameters.items()},
+    )
+    return made

@@ -104,7 +104,7 @@ def bundle(project: Path, dotted: str) -> tuple[bytes, dict[str, str]]:
     if module not in files:
         raise UserError(
             f"no file {module.replace('.', '/')}.py in {project}",
-            where="model.build",
+            where=dotted,
             fix="name module.function of a file beside pipeline.yaml",
         )
     archive, digests = io.BytesIO(), {}
@@ -204,7 +204,7 @@ def load(uri: str, dotted: str) -> Callable[..., Any]:
     if not callable(found):
         raise UserError(
             f"{module_name.replace('.', '/')}.py has no function {function!r}",
-            where="model.build",
-            fix=f"define {function}(plan, config) there",
+            where=dotted,
+            fix=f"define {function} there",
         )
     return found

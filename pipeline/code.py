@@ -38,7 +38,10 @@ class UserCode:
     files: tuple[tuple[str, str], ...] = ()
 
 
-def step_code(folder: str, user: UserCode | None = None) -> str:
+_NO_CODE = UserCode()
+
+
+def step_code(folder: str, user: UserCode = _NO_CODE) -> str:
     """Fingerprint of a component, as JSON: each file that its executor reaches, each library, its version.
 
     Args:
@@ -49,7 +52,7 @@ def step_code(folder: str, user: UserCode | None = None) -> str:
         path.relative_to(_ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:_SHORT]
         for path in reachable(_ROOT, f"components.{folder}.executor", "components").values()
     }
-    found.update((path, digest[:_SHORT]) for path, digest in (user.files if user else ()))
+    found.update((path, digest[:_SHORT]) for path, digest in user.files)
     found["python"] = f"{sys.version_info.major}.{sys.version_info.minor}"
     found.update((library, version(library)) for library in _LIBRARIES)
     return json.dumps(found, sort_keys=True)

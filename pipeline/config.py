@@ -21,7 +21,7 @@ from components.infra_validator.config import InfraValidateConfig
 from components.pusher.config import PushConfig
 from components.section import Section
 from components.trainer.config import ModelConfig, TrainConfig
-from components.transform.config import FeatureConfig
+from components.transform.config import CrossFeature, FeatureConfig, TransformConfig
 from pipeline import overrides as command_line
 from pipeline.beam import BeamConfig
 from pipeline.config_problems import explain, fail, fit, near
@@ -49,6 +49,7 @@ class PipelineConfig(Section):
         default_factory=dict,
         description="column to how it becomes model input; the rest is inferred",
     )
+    transform: TransformConfig = Field(TransformConfig(), description="how Transform works")
     model: ModelConfig = Field(ModelConfig(), description="what is trained")
     train: TrainConfig = Field(TrainConfig(), description="how it is trained")
     evaluate: EvaluateConfig = Field(
@@ -219,7 +220,11 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
     for index, column in enumerate(config.data.exclude):
         if column == config.label:
             yield ("data", "exclude", index), f"{column!r} is the label and cannot be excluded"
-    for column in config.features:
+    for column, feature in config.features.items():
+        if isinstance(feature, CrossFeature):
+            for index, part in enumerate(feature.of):
+                if part == config.label or part in config.data.exclude:
+                    yield ("features", column, "of", index), f"{part!r} is the label or excluded"
         if column == config.label:
             yield ("features", column), "is the label and cannot be a feature"
         elif column in config.data.exclude:
@@ -230,11 +235,16 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
             of = f" of task {config.task}" if config.task else ""
             text = f"not a metric{of}{near(metric, known) or '; known: ' + ', '.join(known)}"
             yield ("evaluate", "gate", metric), text
-    if config.model.build:
-        module = config.model.build.rsplit(".", 1)[0].replace(".", "/")
+    named: tuple[tuple[KeyPath, str | None], ...] = (
+        (("model", "build"), config.model.build),
+        (("transform", "function"), config.transform.function),
+    )
+    for place, dotted in named:
+        module = (dotted or "").rpartition(".")[0].replace(".", "/")
         folder = config.project_dir
-        if not ((folder / f"{module}.py").is_file() or (folder / module / "__init__.py").is_file()):
-            yield ("model", "build"), f"there is no {module}.py in {folder}"
+        there = (folder / f"{module}.py").is_file() or (folder / module / "__init__.py").is_file()
+        if dotted and not there:
+            yield place, f"there is no {module}.py in {folder}"
     if config.push.to and _is_remote(config.push.to):
         yield ("push", "to"), f"expected a folder on this machine, received {config.push.to!r}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from ml_metadata.proto import metadata_store_pb2
@@ -25,13 +26,15 @@ from pipeline.config import PipelineConfig
 from pipeline.sections import as_json
 
 
-def build_pipeline(config: PipelineConfig, *, fingerprint: str, user_code: UserCode, root: Path) -> Pipeline:
+def build_pipeline(
+    config: PipelineConfig, *, fingerprint: str, user_code: Mapping[str, UserCode], root: Path
+) -> Pipeline:
     """The graph. Each step gets artifacts and its sections of the config as JSON, and nothing else.
 
     Args:
       config: the resolved config.
       fingerprint: of the contents of the data source.
-      user_code: the archive of the user's code.
+      user_code: step's folder to the archive of the user's code that it runs.
       root: the folder below which artifacts are written.
     """
     example_gen = ExampleGen(
@@ -53,7 +56,9 @@ def build_pipeline(config: PipelineConfig, *, fingerprint: str, user_code: UserC
         examples=examples,
         schema=schema,
         config=as_json(config.features),
-        code=step_code("transform"),
+        options=as_json(config.transform),
+        user_code=user_code["transform"].uri,
+        code=step_code("transform", user_code["transform"]),
     )
     # It waits for the verdict on the data, but a new verdict on the same data does not train anew.
     transform.add_upstream_node(example_validator)
@@ -63,8 +68,8 @@ def build_pipeline(config: PipelineConfig, *, fingerprint: str, user_code: UserC
         schema=schema,
         config=as_json({"model": config.model, "train": config.train}),
         name=config.name,
-        user_code=user_code.uri,
-        code=step_code("trainer", user_code),
+        user_code=user_code["trainer"].uri,
+        code=step_code("trainer", user_code["trainer"]),
     )
     model = trainer.outputs["model"]
     baseline = Resolver(

@@ -36,6 +36,7 @@ class Found(BaseModel):
       rows: rows of each split.
       classes: count of each class in each split; empty for regression.
       present: how many rows of train have a value in each column.
+      words: how many words the values of each text column have on average.
       notes: what a person should know of how the rows were read.
     """
 
@@ -45,6 +46,7 @@ class Found(BaseModel):
     rows: dict[str, int]
     classes: dict[str, dict[str, int]]
     present: dict[str, int]
+    words: dict[str, float] = {}
     notes: list[str]
 
     def save(self, examples_uri: str) -> None:

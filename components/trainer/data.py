@@ -16,11 +16,8 @@ _READ_BUFFER = 8 << 20
 
 
 def feature_spec(plan: FeaturePlan) -> dict[str, tf.io.FixedLenFeature]:
-    """How the transformed examples parse: every model input and the label, each [1]."""
-    spec = {
-        tensor.name: tf.io.FixedLenFeature([1], tf.int64 if tensor.size else tf.float32)
-        for tensor in plan.inputs
-    }
+    """How the transformed examples parse: every model input [length], and the label [1]."""
+    spec = {tensor.name: tf.io.FixedLenFeature([tensor.length], tensor.dtype) for tensor in plan.inputs}
     dtype = tf.float32 if plan.label.task == "regression" else tf.int64
     return {**spec, plan.label_input: tf.io.FixedLenFeature([1], dtype)}
 
@@ -46,7 +43,7 @@ def _parse(records: tf.data.Dataset, plan: FeaturePlan, rows: int) -> tf.data.Da
 
 
 def load(files: list[str], plan: FeaturePlan) -> tuple[Features, tf.Tensor]:
-    """All rows in memory: one tensor a model input [rows, 1], and the labels [rows, 1]."""
+    """All rows in memory: one tensor a model input [rows, length], and the labels [rows, 1]."""
     parts = list(_parse(_records(files), plan, _PARSE_ROWS))
     features = {name: tf.concat([part[0][name] for part in parts], 0) for name in parts[0][0]}
     return features, tf.concat([part[1] for part in parts], 0)

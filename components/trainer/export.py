@@ -42,7 +42,7 @@ class _Served(tf.Module):
         # The vocabularies are in what the loader loaded, and a module saves what its attributes hold.
         self._loaded = vars(loader)
         raw = transform.raw_feature_spec()
-        self._columns = {feature.name: raw[feature.name] for feature in plan.used}
+        self._columns = {name: raw[name] for name in plan.columns}
         self._label = {plan.label.name: raw[plan.label.name]}
 
     def _answer(self, columns: dict[str, tf.SparseTensor]) -> dict[str, tf.Tensor]:
@@ -121,7 +121,7 @@ def export(
         "label": plan.label.name,
         "label_type": plan.label.type,
         "label_input": plan.label_input,
-        "features": {feature.name: feature.type for feature in plan.used},
+        "features": {name: plan.types[name] for name in plan.columns},
     }
     if plan.label.classes:
         description["classes"] = list(plan.label.classes)

@@ -25,15 +25,36 @@ class Embedding(keras.layers.Embedding):
         return keras.ops.cast(keras.ops.take(table, inputs, axis=0), self.compute_dtype)
 
 
+class OverTokens(keras.layers.Layer):
+    """Reduces the vectors of a row's ids to one: `[batch, length, units]` to `[batch, units]`.
+
+    Args:
+      how: "mean" or "sum". In sequences 0 is padding and does not count; a row of nothing else gives 0.
+    """
+
+    def __init__(self, how: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._how = how
+
+    def call(self, ids: Any, vectors: Any) -> Any:
+        if ids.shape[1] == 1:
+            return keras.ops.squeeze(vectors, 1)
+        there = keras.ops.cast(keras.ops.not_equal(ids, 0), vectors.dtype)[:, :, None]
+        total = keras.ops.sum(vectors * there, axis=1)
+        if self._how == "sum":
+            return total
+        return total / keras.ops.maximum(keras.ops.sum(there, axis=1), 1)
+
+
 def output_units(plan: FeaturePlan) -> int:
     """Logits of the model: one for two classes and for a number, else one a class."""
     return len(plan.label.classes) if plan.label.task == "multiclass" else 1
 
 
 def build(plan: FeaturePlan, config: ModelConfig) -> keras.Model:
-    """The model of the config: a dict of [batch, 1] tensors to float32 logits [batch, units]."""
+    """The model of the config: a dict of [batch, length] tensors to float32 logits [batch, units]."""
     inputs = {
-        tensor.name: keras.Input((1,), name=tensor.name, dtype="int64" if tensor.size else "float32")
+        tensor.name: keras.Input((tensor.length,), name=tensor.name, dtype=tensor.dtype)
         for tensor in plan.inputs
     }
     numbers = [inputs[tensor.name] for tensor in plan.inputs if not tensor.size]
@@ -41,7 +62,9 @@ def build(plan: FeaturePlan, config: ModelConfig) -> keras.Model:
     units = output_units(plan)
 
     embedded = [
-        keras.layers.Flatten()(Embedding(t.size, _embedding_units(t.size), name=f"embedding_{i}")(x))
+        OverTokens("mean", name=f"mean_{i}")(
+            x, Embedding(t.size, _embedding_units(t.size), name=f"embedding_{i}")(x)
+        )
         for i, (t, x) in enumerate(ids)
     ]
     hidden = _join(numbers + embedded)
@@ -55,16 +78,13 @@ def build(plan: FeaturePlan, config: ModelConfig) -> keras.Model:
     logits = [keras.layers.Dense(units, dtype="float32", name="deep")(hidden)]
     if config.architecture == "wide_deep":
         if numbers:
-            logits.append(
-                keras.layers.Dense(units, use_bias=False, dtype="float32", name="wide_numbers")(
-                    _join(numbers)
-                )
-            )
+            wide = keras.layers.Dense(units, use_bias=False, dtype="float32", name="wide_numbers")
+            logits.append(wide(_join(numbers)))
         for i, (t, x) in enumerate(ids):
             weights = Embedding(
                 t.size, units, embeddings_initializer="zeros", dtype="float32", name=f"wide_{i}"
             )
-            logits.append(keras.layers.Flatten(dtype="float32")(weights(x)))
+            logits.append(OverTokens("sum", dtype="float32", name=f"wide_sum_{i}")(x, weights(x)))
     total = keras.layers.Add(dtype="float32", name="logits")(logits) if len(logits) > 1 else logits[0]
     return keras.Model(inputs, total, name=config.architecture)
 

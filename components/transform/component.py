@@ -11,7 +11,7 @@ from components.base import BeamComponent, LazyBeamExecutorSpec, text_parameters
 class TransformSpec(ComponentSpec):
     """TFX's Transform contract."""
 
-    PARAMETERS = text_parameters("config", "code")
+    PARAMETERS = text_parameters("config", "options", "user_code", "code")
     INPUTS = {
         "examples": ChannelParameter(type=standard_artifacts.Examples),
         "schema": ChannelParameter(type=standard_artifacts.Schema),
@@ -27,6 +27,8 @@ class Transform(BeamComponent):
 
     Args:
       config: the `features` section.
+      options: the `transform` section.
+      user_code: URI of the archive that holds the user's preprocessing_fn, or empty.
     """
 
     TFX_TYPE = "tfx.components.transform.component.Transform"

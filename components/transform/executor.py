@@ -17,12 +17,16 @@ from tfx.types import artifact_utils
 from tfx_bsl.coders import example_coder
 from tfx_bsl.public import tfxio
 
+from components import user_code
 from components.base import BeamExecutor, say
 from components.example_gen.ingest import Found
 from components.records import FILE_FORMAT, frame, read_batches, split_files, splits_of
 from components.schema_gen.executor import load as load_schema
-from components.transform.plan import FeaturePlan, make_plan, parse_features
-from components.transform.preprocessing import preprocessing_fn, sized
+from components.transform.config import TransformConfig
+from components.transform.infer import make_plan, parse_features
+from components.transform.own import preprocessing_fn, with_own_inputs
+from components.transform.plan import FeaturePlan
+from components.transform.preprocessing import sized
 
 
 class Executor(BeamExecutor):
@@ -40,6 +44,8 @@ class Executor(BeamExecutor):
         transformed.set_string_custom_property("payload_format", "FORMAT_TF_EXAMPLE")
 
         plan = make_plan(Found.load(examples.uri), parse_features(exec_properties["config"]))
+        options = TransformConfig.model_validate_json(exec_properties["options"])
+        own = user_code.load(exec_properties["user_code"], options.function) if options.function else None
         for feature in plan.features:
             logging.info("%s: %s (%s)", feature.name, feature.config.kind, feature.why)
         config = tfxio.TFExampleBeamRecord(physical_format="tfrecords", schema=schema).TensorAdapterConfig()
@@ -47,10 +53,10 @@ class Executor(BeamExecutor):
             batches = {
                 split: pipeline
                 | f"Files[{split}]" >> beam.Create(split_files(examples, split))
-                | f"Read[{split}]" >> beam.FlatMap(read_batches, schema)
+                | f"Read[{split}]" >> beam.FlatMap(read_batches, schema, options.batch_rows)
                 for split in splits
             }
-            function = (batches["train"], config) | tft_beam.AnalyzeDataset(preprocessing_fn(plan))
+            function = (batches["train"], config) | tft_beam.AnalyzeDataset(preprocessing_fn(plan, own))
             _ = function | tft_beam.WriteTransformFn(graph.uri)
             for split in splits:
                 folder = artifact_utils.get_split_uri([transformed], split)
@@ -66,7 +72,8 @@ class Executor(BeamExecutor):
         metadata_io.write_metadata(
             dataset_metadata.DatasetMetadata(schema), f"{graph.uri}/{tft.TFTransformOutput.RAW_METADATA_DIR}"
         )
-        plan = sized(plan, tft.TFTransformOutput(graph.uri))
+        output = tft.TFTransformOutput(graph.uri)
+        plan = with_own_inputs(plan, output) if own else sized(plan, output)
         plan.save(graph.uri)
         say(graph, _account(plan))
 
@@ -99,6 +106,8 @@ class _BlockSink(filebasedsink.FileBasedSink):
 
 
 def _account(plan: FeaturePlan) -> str:
+    if plan.own:
+        return f"{len(plan.own)} model inputs from your preprocessing_fn"
     kinds = Counter(feature.config.kind for feature in plan.used)
     used = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
     dropped = "".join(f"; dropped {feature.name}: {feature.why}" for feature in plan.dropped)

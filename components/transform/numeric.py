@@ -1,4 +1,4 @@
-"""Numbers: impute, scale and bucket all numeric columns at once.
+"""Numbers: impute, clip, scale and bucket all numeric columns at once.
 
 One analyzer over a matrix costs Beam as much as one over a column, so the columns are stacked:
 float32 [batch, columns], NaN where missing. TFX's analyzers pass over NaN.
@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 import tensorflow as tf
 import tensorflow_transform as tft
 
+from components.transform.columns import as_float
 from components.transform.config import NumericFeature
-from components.transform.plan import bucket_name, input_name
+from components.transform.plan import ModelInput, bucket_name, input_name, missing_name
 
 # Quantiles are exact to this share of the rows.
 _EPSILON = 0.001
@@ -21,87 +22,92 @@ _INFINITY = float("inf")
 _Columns = Sequence[NumericFeature]
 
 
-def numeric_outputs(columns: Mapping[str, tuple[tf.SparseTensor, NumericFeature]]) -> dict[str, tf.Tensor]:
-    """Of each column its value, float32 [batch, 1], and where asked its bucket, int64 [batch, 1]."""
+def model_inputs(name: str, config: NumericFeature) -> tuple[ModelInput, ...]:
+    """The scaled number, and where asked its bucket and whether it was missing."""
+    inputs = [ModelInput(name=input_name(name))]
+    if config.buckets:
+        # The last bucket is a missing value.
+        inputs.append(ModelInput(name=bucket_name(name), size=config.buckets + 1))
+    if config.indicator:
+        inputs.append(ModelInput(name=missing_name(name)))
+    return tuple(inputs)
+
+
+def outputs(columns: Mapping[str, tuple[tf.SparseTensor, NumericFeature]]) -> dict[str, tf.Tensor]:
+    """The model inputs of each column: float32 [batch, 1], and int64 [batch, 1] for buckets."""
     if not columns:
         return {}
-    configs = [config for _, config in columns.values()]
-    raw = tf.concat([_with_nan(column) for column, _ in columns.values()], axis=1)
+    names, configs = list(columns), [config for _, config in columns.values()]
+    raw = _clip(tf.concat([as_float(column) for column, _ in columns.values()], axis=1), configs)
     missing = tf.math.is_nan(raw)
-    filled = tf.where(missing, _fill(raw, configs), raw)
+    filled = tf.where(missing, _clip(_fill(raw, configs)[None, :], configs), raw)
     logged = tf.constant([config.log for config in configs])
-    scaled = _scale(
-        tf.where(logged, tf.math.log1p(tf.maximum(filled, 0.0)), filled),
-        tf.where(missing, raw, tf.where(logged, tf.math.log1p(tf.maximum(raw, 0.0)), raw)),
-        configs,
-    )
-    outputs = {input_name(name): scaled[:, i : i + 1] for i, name in enumerate(columns)}
+    scaled = _scale(_log(filled, logged), tf.where(missing, raw, _log(raw, logged)), configs)
+    found = {input_name(name): scaled[:, i : i + 1] for i, name in enumerate(names)}
     for i, ids in _buckets(raw, filled, missing, configs).items():
-        outputs[bucket_name(list(columns)[i])] = ids
-    return outputs
+        found[bucket_name(names[i])] = ids
+    for i, config in enumerate(configs):
+        if config.indicator:
+            found[missing_name(names[i])] = tf.cast(missing[:, i : i + 1], tf.float32)
+    return found
 
 
-def _with_nan(column: tf.SparseTensor) -> tf.Tensor:
-    single = tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), [column.dense_shape[0], 1])
-    return tf.reshape(tf.sparse.to_dense(single, float("nan")), [-1, 1])
+def _clip(values: tf.Tensor, configs: _Columns) -> tf.Tensor:
+    if not any(config.clip for config in configs):
+        return values
+    bounds = [config.clip or (None, None) for config in configs]
+    low = tf.constant([-_INFINITY if low is None else low for low, _ in bounds])
+    high = tf.constant([_INFINITY if high is None else high for _, high in bounds])
+    clipped = tf.clip_by_value(values, low, high)
+    return tf.where(tf.math.is_nan(values), values, clipped)
 
 
-def _for_those(
-    wanted: Callable[[NumericFeature], bool],
-    configs: _Columns,
-    default: tf.Tensor,
-    analyze: Callable[[list[int]], tf.Tensor],
-) -> tf.Tensor:
-    """A value for each column: `analyze` says those of the wanted columns, `default` [columns] the rest."""
-    chosen = [i for i, config in enumerate(configs) if wanted(config)]
-    if not chosen:
-        return default
-    return tf.tensor_scatter_nd_update(default, [[i] for i in chosen], analyze(chosen))
+def _log(values: tf.Tensor, logged: tf.Tensor) -> tf.Tensor:
+    return tf.where(logged, tf.math.log1p(tf.maximum(values, 0.0)), values)
+
+
+def _chosen(configs: _Columns, wanted: Callable[[NumericFeature], bool]) -> list[int]:
+    return [i for i, config in enumerate(configs) if wanted(config)]
+
+
+def _put(target: tf.Tensor, chosen: list[int], values: tf.Tensor) -> tf.Tensor:
+    """`target` [columns] with the values of the chosen columns."""
+    return tf.tensor_scatter_nd_update(target, [[i] for i in chosen], values)
+
+
+def _quantiles(matrix: tf.Tensor, number: int) -> tf.Tensor:
+    """The boundaries of so many quantiles, [columns, number - 1]."""
+    return tft.quantiles(matrix, number, _EPSILON, reduce_instance_dims=False)
 
 
 def _fill(raw: tf.Tensor, configs: _Columns) -> tf.Tensor:
+    """What missing values become, [columns]."""
     fill = tf.constant([c.impute if isinstance(c.impute, float) else 0.0 for c in configs], tf.float32)
-    fill = _for_those(
-        lambda c: c.impute == "mean",
-        configs,
-        fill,
-        lambda chosen: tft.mean(tf.gather(raw, chosen, axis=1), reduce_instance_dims=False),
-    )
-    return _for_those(
-        lambda c: c.impute == "median",
-        configs,
-        fill,
-        lambda chosen: tft.quantiles(tf.gather(raw, chosen, axis=1), 2, _EPSILON, reduce_instance_dims=False)[
-            :, 0
-        ],
-    )
+    if chosen := _chosen(configs, lambda c: c.impute == "mean"):
+        means = tft.mean(tf.gather(raw, chosen, axis=1), reduce_instance_dims=False)
+        fill = _put(fill, chosen, means)
+    if chosen := _chosen(configs, lambda c: c.impute == "median"):
+        fill = _put(fill, chosen, _quantiles(tf.gather(raw, chosen, axis=1), 2)[:, 0])
+    return fill
 
 
 def _scale(values: tf.Tensor, present: tf.Tensor, configs: _Columns) -> tf.Tensor:
-    """(value - offset) / width of each column; a width of 0 gives 0."""
+    """(value - offset) / width of each column, by what is present; a width of 0 gives 0."""
     offset, width = tf.zeros(len(configs)), tf.ones(len(configs))
-
-    def those(analyzer: Callable, replacement: float | None = None) -> Callable[[list[int]], tf.Tensor]:
-        def analyze(chosen: list[int]) -> tf.Tensor:
-            matrix = tf.gather(present, chosen, axis=1)
-            if replacement is not None:
-                matrix = tf.where(tf.math.is_nan(matrix), replacement, matrix)
-            return analyzer(matrix, reduce_instance_dims=False)
-
-        return analyze
-
-    def z_score(config: NumericFeature) -> bool:
-        return config.scale == "z_score"
-
-    def min_max(config: NumericFeature) -> bool:
-        return config.scale == "min_max"
-
-    offset = _for_those(z_score, configs, offset, those(tft.mean))
-    width = _for_those(z_score, configs, width, lambda chosen: tf.sqrt(those(tft.var)(chosen)))
-    offset = _for_those(min_max, configs, offset, those(tft.min, _INFINITY))
-    width = _for_those(
-        min_max, configs, width, lambda chosen: those(tft.max, -_INFINITY)(chosen) - tf.gather(offset, chosen)
-    )
+    if chosen := _chosen(configs, lambda c: c.scale == "z_score"):
+        matrix = tf.gather(present, chosen, axis=1)
+        offset = _put(offset, chosen, tft.mean(matrix, reduce_instance_dims=False))
+        width = _put(width, chosen, tf.sqrt(tft.var(matrix, reduce_instance_dims=False)))
+    if chosen := _chosen(configs, lambda c: c.scale == "min_max"):
+        matrix = tf.gather(present, chosen, axis=1)
+        gone = tf.math.is_nan(matrix)
+        low = tft.min(tf.where(gone, _INFINITY, matrix), reduce_instance_dims=False)
+        high = tft.max(tf.where(gone, -_INFINITY, matrix), reduce_instance_dims=False)
+        offset, width = _put(offset, chosen, low), _put(width, chosen, high - low)
+    if chosen := _chosen(configs, lambda c: c.scale == "robust"):
+        quartiles = _quantiles(tf.gather(present, chosen, axis=1), 4)
+        offset = _put(offset, chosen, quartiles[:, 1])
+        width = _put(width, chosen, quartiles[:, 2] - quartiles[:, 0])
     return tf.math.divide_no_nan(values - offset, width)
 
 
@@ -115,8 +121,13 @@ def _buckets(
             by_number[config.buckets].append(i)
     ids = {}
     for number, chosen in by_number.items():
-        bounds = tft.quantiles(tf.gather(raw, chosen, axis=1), number, _EPSILON, reduce_instance_dims=False)
+        bounds = _quantiles(tf.gather(raw, chosen, axis=1), number) if number > 1 else None
         for row, i in enumerate(chosen):
-            bucket = tft.apply_buckets(filled[:, i : i + 1], bounds[row : row + 1])
+            value = filled[:, i : i + 1]
+            bucket = (
+                tft.apply_buckets(value, bounds[row : row + 1])
+                if bounds is not None
+                else tf.zeros_like(value, tf.int64)
+            )
             ids[i] = tf.where(missing[:, i : i + 1], tf.cast(number, tf.int64), bucket)
     return ids

@@ -6,115 +6,98 @@ missing, and so is NaN. What is learned, is learned from the values that are the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.label import LabelSpec
-from components.transform.config import BooleanFeature, CategoryFeature, NumericFeature
-from components.transform.numeric import numeric_outputs
-from components.transform.plan import FeaturePlan, ModelInput, bucket_name, input_name
-from components.transform.vocabularies import size as vocabulary_size
+from components.transform import categories, dates, numeric, texts
+from components.transform.columns import dense
+from components.transform.config import (
+    BooleanFeature,
+    CategoryFeature,
+    CrossFeature,
+    DateFeature,
+    NumericFeature,
+    TextFeature,
+)
+from components.transform.plan import FeaturePlan, ModelInput, PlannedFeature, input_name
 from components.transform.vocabularies import vocabularies
 
-
-def sized(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
-    """The plan with what only the analysis can tell: how many ids each category has."""
-    features = []
-    for feature in plan.features:
-        config = feature.config
-        inputs: tuple[ModelInput, ...] = ()
-        if isinstance(config, CategoryFeature):
-            # Id 0 is a missing value.
-            ids = 1 + vocabulary_size(output, feature.name) + config.oov
-            inputs = (ModelInput(name=input_name(feature.name), size=ids),)
-        elif isinstance(config, NumericFeature):
-            inputs = (ModelInput(name=input_name(feature.name)),)
-            if config.buckets:
-                # The last bucket is a missing value.
-                inputs += (ModelInput(name=bucket_name(feature.name), size=config.buckets + 1),)
-        elif config.kind == "boolean":
-            inputs = (ModelInput(name=input_name(feature.name)),)
-        features.append(feature.model_copy(update={"inputs": inputs}))
-    return plan.model_copy(update={"features": tuple(features)})
+Columns = Mapping[str, tf.SparseTensor]
+_Kind = TypeVar("_Kind")
 
 
-def preprocessing_fn(plan: FeaturePlan) -> Callable[[Mapping[str, Any]], dict[str, tf.Tensor]]:
-    """The function that tf.Transform turns into a graph: raw columns to model inputs [batch, 1]."""
-
-    def preprocess(inputs: Mapping[str, tf.SparseTensor]) -> dict[str, tf.Tensor]:
-        outputs = numeric_outputs(
-            {
-                feature.name: (inputs[feature.name], feature.config)
-                for feature in plan.used
-                if isinstance(feature.config, NumericFeature)
-            }
-        )
-        outputs |= _category_outputs(
-            {
-                feature.name: (inputs[feature.name], feature.config)
-                for feature in plan.used
-                if isinstance(feature.config, CategoryFeature)
-            }
-        )
-        for feature in plan.used:
-            if isinstance(feature.config, BooleanFeature):
-                outputs[input_name(feature.name)] = _yes_or_no(inputs[feature.name])
-        outputs[plan.label_input] = _label(inputs[plan.label.name], plan.label)
-        return outputs
-
-    return preprocess
-
-
-def _dense(column: tf.SparseTensor, default: Any) -> tf.Tensor:
-    """[batch, 1] with `default` where a row has no value."""
-    single = tf.SparseTensor(column.indices, column.values, [column.dense_shape[0], 1])
-    return tf.reshape(tf.sparse.to_dense(single, default), [-1, 1])
-
-
-def _yes_or_no(column: tf.SparseTensor) -> tf.Tensor:
-    value = _dense(
-        tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape), 0.5
+def sized(plan: FeaturePlan, graph: tft.TFTransformOutput) -> FeaturePlan:
+    """The plan with the model's inputs, of which only the analysis can tell how many ids there are."""
+    features = tuple(
+        feature.model_copy(update={"inputs": _inputs(feature, graph)}) for feature in plan.features
     )
-    return tf.where(tf.math.is_nan(value), 0.5, value)
+    return plan.model_copy(update={"features": features})
 
 
-def _category_outputs(
-    columns: Mapping[str, tuple[tf.SparseTensor, CategoryFeature]],
-) -> dict[str, tf.Tensor]:
-    """Ids, int64 [batch, 1]: 0 is missing, then the vocabulary, then the buckets of what is outside it."""
-    dense = {name: (_as_text(column), config) for name, (column, config) in columns.items()}
-    outputs = {}
-    for name, path in vocabularies(dense).items():
-        text, config = dense[name]
-        ids = 1 + tft.apply_vocabulary(text, path, num_oov_buckets=config.oov)
-        outputs[input_name(name)] = tf.where(tf.equal(text, ""), tf.constant(0, tf.int64), ids)[:, None]
-    return outputs
+def _inputs(feature: PlannedFeature, graph: tft.TFTransformOutput) -> tuple[ModelInput, ...]:
+    name, config = feature.name, feature.config
+    if isinstance(config, NumericFeature):
+        return numeric.model_inputs(name, config)
+    if isinstance(config, CategoryFeature):
+        return (categories.category_input(name, config, graph),)
+    if isinstance(config, DateFeature):
+        return (dates.date_input(name, config),)
+    if isinstance(config, TextFeature):
+        return texts.text_inputs(name, config, graph)
+    if isinstance(config, CrossFeature):
+        return (ModelInput(name=input_name(name), size=config.buckets + 1),)
+    return (ModelInput(name=input_name(name)),) if isinstance(config, BooleanFeature) else ()
 
 
-def _as_text(column: tf.SparseTensor) -> tf.Tensor:
-    """[batch], empty where a row has no value."""
-    values = column.values if column.dtype == tf.string else tf.strings.as_string(column.values)
-    return _dense(tf.SparseTensor(column.indices, values, column.dense_shape), "")[:, 0]
+def apply(plan: FeaturePlan, inputs: Columns) -> dict[str, tf.Tensor]:
+    """What the plan makes of the raw columns: model inputs [batch, length], without the label."""
+    numbers = _of_kind(plan, NumericFeature)
+    named = _of_kind(plan, CategoryFeature)
+    written = _of_kind(plan, TextFeature)
+    made = numeric.outputs({name: (inputs[name], config) for name, config in numbers.items()})
+    wanted = {name: categories.vocabulary(inputs[name], config) for name, config in named.items()}
+    wanted |= {name: texts.vocabulary(inputs[name], config) for name, config in written.items()}
+    paths = vocabularies({name: vocabulary for name, vocabulary in wanted.items() if vocabulary})
+    for name, config in named.items():
+        made[input_name(name)] = categories.category(inputs[name], config, paths.get(name))
+    for name, text_config in written.items():
+        made |= texts.text(name, inputs[name], text_config, paths[name])
+    for name, yes_or_no in _of_kind(plan, BooleanFeature).items():
+        made[input_name(name)] = categories.boolean(inputs[name], yes_or_no)
+    for name, date_config in _of_kind(plan, DateFeature).items():
+        made[input_name(name)] = dates.date(inputs[name], date_config)
+    for name, cross_config in _of_kind(plan, CrossFeature).items():
+        made[input_name(name)] = categories.cross(cross_config, inputs, made)
+    return made
 
 
-def _label(column: tf.SparseTensor, label: LabelSpec) -> tf.Tensor:
-    """The class's id as int64, or the number as float32; -1 for a class that is not known."""
-    if label.task == "regression":
-        return _dense(
-            tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape), 0.0
-        )
+def preprocess(plan: FeaturePlan, inputs: Columns) -> dict[str, tf.Tensor]:
+    """What tf.Transform turns into a graph: raw columns to model inputs and the label."""
+    return {**apply(plan, inputs), plan.label_input: label(inputs[plan.label.name], plan.label)}
+
+
+def _of_kind(plan: FeaturePlan, kind: type[_Kind]) -> dict[str, _Kind]:
+    return {feature.name: feature.config for feature in plan.used if isinstance(feature.config, kind)}
+
+
+def label(column: tf.SparseTensor, spec: LabelSpec) -> tf.Tensor:
+    """The class's id as int64, or the number as float32, [batch, 1]; -1 for a class that is not known."""
+    if spec.task == "regression":
+        values = tf.cast(column.values, tf.float32)
+        return dense(tf.SparseTensor(column.indices, values, column.dense_shape), 0.0)
     known: Any
-    if label.type == "boolean":
+    if spec.type == "boolean":
         known = tf.constant([0, 1], tf.int64)
-    elif label.type == "integer":
-        known = tf.constant([int(name) for name in label.classes], tf.int64)
-    elif label.type == "float":
-        known = tf.constant([float(name) for name in label.classes], tf.float32)
+    elif spec.type == "integer":
+        known = tf.constant([int(name) for name in spec.classes], tf.int64)
+    elif spec.type == "float":
+        known = tf.constant([float(name) for name in spec.classes], tf.float32)
     else:
-        known = tf.constant(label.classes, tf.string)
+        known = tf.constant(spec.classes, tf.string)
     match = tf.equal(column.values[:, None], known[None, :])
     ids = tf.where(tf.reduce_any(match, 1), tf.argmax(tf.cast(match, tf.int32), 1), -1)
-    return _dense(tf.SparseTensor(column.indices, ids, column.dense_shape), tf.constant(-1, tf.int64))
+    return dense(tf.SparseTensor(column.indices, ids, column.dense_shape), tf.constant(-1, tf.int64))

@@ -1,4 +1,4 @@
-"""The vocabularies of all category columns, in one pass.
+"""The vocabularies of all columns that need one, in one pass.
 
 tft.vocabulary adds some seventy Beam transforms to the graph for each column, which for a table with
 ten of them is most of what Transform costs; this analyzer adds ten for all columns together.
@@ -10,7 +10,7 @@ import heapq
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
@@ -18,8 +18,6 @@ import tensorflow as tf
 import tensorflow_transform as tft
 import tensorflow_transform.beam as tft_beam
 from tfx.dsl.io import fileio
-
-from components.transform.config import CategoryFeature
 
 # A lookup table cannot be empty. This is no value of anybody's.
 _NOTHING = b"\x00 no value was frequent enough"
@@ -37,17 +35,27 @@ def size(graph: tft.TFTransformOutput, column: str) -> int:
         return stream.read().count(b"\n")
 
 
-def vocabularies(columns: Mapping[str, tuple[tf.Tensor, CategoryFeature]]) -> dict[str, tf.Tensor]:
-    """Column to its vocabulary's asset path: values by falling count, equal counts by value.
+class Vocabulary(NamedTuple):
+    """What a vocabulary is made of.
 
-    Args:
-      columns: name to string values [batch], empty where missing, and the column's options.
+    Attributes:
+      values: strings [n]; empty ones are missing.
+      most: how many values to keep at most.
+      least: how often a value must be there.
     """
+
+    values: tf.Tensor
+    most: int
+    least: int
+
+
+def vocabularies(columns: Mapping[str, Vocabulary]) -> dict[str, tf.Tensor]:
+    """Column to its vocabulary's asset path: values by falling count, equal counts by value."""
     if not columns:
         return {}
-    specs = [(file_name(name), config.vocabulary, config.min_count) for name, (_, config) in columns.items()]
+    specs = [(file_name(name), wanted.most, wanted.least) for name, wanted in columns.items()]
     paths = tft.experimental.ptransform_analyzer(
-        [values for values, _ in columns.values()],
+        [wanted.values for wanted in columns.values()],
         _Vocabularies(specs),
         [tf.string] * len(specs),
         [[]] * len(specs),

@@ -117,7 +117,10 @@ def run_project(
     """
     prepare_home(config.home)
     fingerprint = sources.fingerprint(sources.find_files(config.source))
-    user_code = keep_user_code(config.project_dir, config.model.build, config.home)
+    user_code = {
+        "trainer": keep_user_code(config.project_dir, config.model.build, config.home),
+        "transform": keep_user_code(config.project_dir, config.transform.function, config.home),
+    }
     run_id = new_run_id(config.home)
     with run_lock(config.home, run_id):
         folder = config.home / "logs" / run_id
@@ -137,7 +140,7 @@ def _run(
     choice: Choice,
     run_id: str,
     fingerprint: str,
-    user_code: UserCode,
+    user_code: dict[str, UserCode],
     workers: Workers,
     started: Listener,
     ended: Callable[[Outcome], None],

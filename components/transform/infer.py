@@ -1,0 +1,149 @@
+"""Make the feature plan: what the config declares, and for the rest what the columns look like."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from pydantic import TypeAdapter
+
+from components.errors import UserError
+from components.example_gen.ingest import Found
+from components.served_names import input_names
+from components.transform.config import (
+    BooleanFeature,
+    CategoryFeature,
+    CrossFeature,
+    DateFeature,
+    DropFeature,
+    FeatureConfig,
+    NumericFeature,
+    TextFeature,
+)
+from components.transform.plan import FeaturePlan, PlannedFeature, input_name
+
+# An integer column with at most so many distinct values is a code (an hour, a weekday), not a quantity.
+_MOST_CODES = 32
+# Texts with at least so many words on average are texts; shorter ones that all differ are names or ids.
+_WORDS = 3.0
+# Columns of these types can be of these kinds; what is not here can be of any column.
+_TYPES = {
+    "numeric": ("integer", "float", "boolean"),
+    "boolean": ("boolean", "integer"),
+    "date": ("date", "datetime"),
+    "text": ("text",),
+}
+
+
+def parse_features(text: str) -> dict[str, FeatureConfig]:
+    """The `features` section from its JSON."""
+    return TypeAdapter(dict[str, FeatureConfig]).validate_json(text)
+
+
+def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePlan:
+    """Decides what becomes of each column; what the config declares wins.
+
+    Raises:
+      UserError: for a declared column that the data lacks, a kind that its type does not allow, or
+        when no column is left for the model.
+    """
+    features = []
+    for name, kind in found.types.items():
+        if name == found.label.name:
+            continue
+        if name in declared:
+            config, why = declared[name], "declared"
+            _check_declared(found, name, kind, config)
+        else:
+            config, why = _infer(found, name, kind)
+        features.append(PlannedFeature(name=name, type=kind, config=config, why=why))
+    for name, config in declared.items():
+        if name not in found.types:
+            features.append(_cross(found, name, config))
+    plan = FeaturePlan(
+        label=found.label,
+        label_input=input_name(found.label.name),
+        features=tuple(features),
+        types=found.types,
+    )
+    if not plan.used:
+        reasons = "; ".join(f"{feature.name}: {feature.why}" for feature in plan.dropped[:5])
+        raise UserError(
+            f"no column is left for the model ({reasons})",
+            where="features",
+            fix="declare a kind for a column: features: {NAME: {kind: category}}",
+        )
+    input_names(plan.columns)  # two that would be one are refused here
+    return plan
+
+
+def _infer(found: Found, name: str, kind: str) -> tuple[FeatureConfig, str]:
+    distinct = found.values[name] if found.present[name] else 0
+    if distinct == 0:
+        return DropFeature(), "every value of train is missing"
+    if distinct == 1:
+        return DropFeature(), "constant: it has one value only"
+    if kind == "boolean":
+        return BooleanFeature(), "true or false"
+    if kind == "float":
+        return NumericFeature(), "numbers with fractions"
+    if kind == "integer":
+        if distinct is not None and distinct <= _MOST_CODES:
+            return CategoryFeature(), f"whole numbers with {distinct} distinct values: codes"
+        return NumericFeature(), f"whole numbers with more than {_MOST_CODES} distinct values: a quantity"
+    if kind == "date":
+        return DateFeature(parts=("month", "weekday")), "dates"
+    if kind == "datetime":
+        return DateFeature(), "dates with a time"
+    if kind == "text":
+        return _infer_text(found, name, distinct)
+    return DropFeature(), f"{kind}: no kind of feature takes it yet"
+
+
+def _infer_text(found: Found, name: str, distinct: int | None) -> tuple[FeatureConfig, str]:
+    if distinct is not None and distinct * 2 <= sum(found.rows.values()):
+        return CategoryFeature(), f"text with {distinct} distinct values"
+    words = found.words.get(name, 0.0)
+    if words >= _WORDS:
+        return TextFeature(), f"text of {words:.0f} words on average"
+    return DropFeature(), "nearly every value differs and has few words: a name or an identifier"
+
+
+def _check_declared(found: Found, name: str, kind: str, config: FeatureConfig) -> None:
+    allowed = _TYPES.get(config.kind)
+    if allowed and kind not in allowed:
+        raise UserError(
+            f"kind {config.kind} needs a column of type {' or '.join(allowed)}, the data says {kind}",
+            where=f"features.{name}",
+            fix=f"use kind: category, or declare data.columns.{name} if the type is wrong",
+        )
+    if isinstance(config, CrossFeature):
+        raise UserError(
+            f"a cross needs a name of its own, {name!r} is a column",
+            where=f"features.{name}",
+            fix="rename it",
+        )
+    if not found.present[name] and config.kind != "drop":
+        raise UserError("every value of train is missing", where=f"features.{name}", fix="drop it")
+
+
+def _cross(found: Found, name: str, config: FeatureConfig) -> PlannedFeature:
+    if not isinstance(config, CrossFeature):
+        raise _no_column(name, found.types, "features")
+    for column in config.of:
+        if column not in found.types:
+            raise _no_column(column, found.types, f"features.{name}.of")
+        if column == found.label.name:
+            raise UserError(
+                "the label cannot be part of a feature", where=f"features.{name}.of", fix="remove it"
+            )
+    return PlannedFeature(name=name, type="cross", config=config, why=f"{' and '.join(config.of)} together")
+
+
+def _no_column(name: str, known: Iterable[str], where: str) -> UserError:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return UserError(
+        f"the data has no column {name!r}" + (f", did you mean {near[0]!r}?" if near else ""),
+        where=where,
+        fix=f"name one of its columns: {', '.join(known)}",
+    )

@@ -1,0 +1,88 @@
+"""The user's preprocessing_fn, instead of the plan's or on top of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+
+from components.errors import UserError
+from components.transform.plan import FeaturePlan, ModelInput
+from components.transform.preprocessing import Columns, apply, label, preprocess
+
+_WHERE = "transform.function"
+
+
+class Plan:
+    """What the user's function gets to know.
+
+    Attributes:
+      features: the planned features, each with name, type, kind and why.
+      label: the label's name, task and classes.
+    """
+
+    def __init__(self, plan: FeaturePlan) -> None:
+        self._plan = plan
+        self.features, self.label = plan.features, plan.label
+
+    def apply(self, inputs: Columns) -> dict[str, tf.Tensor]:
+        """The model inputs that the plan makes, to add to or to change."""
+        return apply(self._plan, inputs)
+
+
+def preprocessing_fn(
+    plan: FeaturePlan, own: Callable[[Columns, Plan], dict[str, Any]] | None
+) -> Callable[[Columns], dict[str, tf.Tensor]]:
+    """The function that tf.Transform analyses: the plan's, or the user's with the label added."""
+    if own is None:
+        return lambda inputs: preprocess(plan, inputs)
+    function = own
+
+    def with_label(inputs: Columns) -> dict[str, tf.Tensor]:
+        raw = {name: column for name, column in inputs.items() if name != plan.label.name}
+        outputs = function(raw, Plan(plan))
+        for name, tensor in outputs.items():
+            _check(name, tensor)
+        return {**outputs, plan.label_input: label(inputs[plan.label.name], plan.label)}
+
+    return with_label
+
+
+def _check(name: str, tensor: Any) -> None:
+    fine = isinstance(tensor, tf.Tensor) and tensor.dtype in (tf.float32, tf.int64) and tensor.shape.rank == 2
+    if not fine or tensor.shape[1] is None:
+        raise UserError(
+            f"output {name!r} is {tensor!r}; expected float32 or int64 of shape [batch, length]",
+            where=_WHERE,
+            fix="make it dense, of a fixed length, and cast it",
+        )
+
+
+def with_own_inputs(plan: FeaturePlan, output: tft.TFTransformOutput) -> FeaturePlan:
+    """The plan with the model inputs that the user's function makes, as the transformed data describes them.
+
+    Raises:
+      UserError: for ids whose number is not known.
+    """
+    domains = {
+        feature.name: feature.int_domain
+        for feature in output.transformed_metadata.schema.feature
+        if feature.HasField("int_domain")
+    }
+    inputs = []
+    for name, spec in output.transformed_feature_spec().items():
+        if name == plan.label_input:
+            continue
+        size = 0
+        if spec.dtype == tf.int64:
+            if name not in domains:
+                raise UserError(
+                    f"output {name!r} is int64, and nobody knows how many ids there are",
+                    where=_WHERE,
+                    fix="cast it to float32, or make it with tft.apply_vocabulary or tft.apply_buckets",
+                )
+            size = domains[name].max + 1
+        inputs.append(ModelInput(name=name, size=size, length=spec.shape[0] if spec.shape else 1))
+    return plan.model_copy(update={"own": tuple(inputs)})

@@ -146,7 +146,8 @@ def _unknown(name: str, path: KeyPath, node: dict[str, Any], loc: KeyPath, schem
     kinds = schema.kinds(schema.walk(path)[1])
     takers = [kind for kind, branch in kinds.items() if name in branch.get("properties", ())]
     if takers:
-        return f"not an option of kind {loc[len(path)]}; {' and '.join(takers)} takes it"
+        take = "takes" if len(takers) == 1 else "take"
+        return f"not an option of kind {loc[len(path)]}; {' and '.join(takers)} {take} it"
     options = schema.options()
     elsewhere = [each for each in options if each.rsplit(".", 1)[-1] == name]
     inside = [each for each in elsewhere if each.startswith(f"{path_text(path)}.")]

@@ -44,6 +44,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         {key: made[key] for key in ("examples", "schema")},
         {"transform_graph": "TransformGraph", "transformed_examples": "Examples"},
         config=FEATURES,
+        options={},
+        user_code="",
     )
 
 

@@ -197,7 +197,7 @@ MISTAKES = {
     ),
     "no kind": (
         "features: {a: {vocabulary: 3}}\n",
-        ["features.a: kind is missing", "category takes vocabulary"],
+        ["features.a: kind is missing", "one of boolean, category, cross, date"],
     ),
     "bare kind": (
         "features: {a: numeric}\n",
@@ -205,7 +205,7 @@ MISTAKES = {
     ),
     "option of another kind": (
         "features:\n  a:\n    kind: numeric\n    vocabulary: 3\n",
-        ["pipeline.yaml:6: features.a.vocabulary: not an option of kind numeric; category takes it"],
+        ["pipeline.yaml:6: features.a.vocabulary: not an option of kind numeric; category and text take it"],
     ),
     "a section's own check": (
         "evaluate: {gate: {auc: {}}}\n",

@@ -105,6 +105,7 @@ def _as_dict(report: Report, code: int) -> dict[str, Any]:
 
     metrics = report.artifact_property("Evaluator", "evaluation", "metrics")
     pushed = report.artifact_property("Pusher", "pushed_model", "pushed_destination")
+    new = report.artifact_property("Pusher", "pushed_model", "new")
     blessed = report.artifact_property("Evaluator", "blessing", "blessed")
     return {
         "run_id": report.run_id,
@@ -124,7 +125,7 @@ def _as_dict(report: Report, code: int) -> dict[str, Any]:
         "metrics": json.loads(metrics) if metrics else None,
         "blessed": None if blessed is None else bool(blessed),
         "verdict": report.artifact_property("Evaluator", "blessing", "reason"),
-        "pushed": any(o.name == "Pusher" and o.state == "RUN" for o in report.outcomes) and bool(pushed),
+        "pushed": any(o.name == "Pusher" and o.state == "RUN" for o in report.outcomes) and bool(new),
         "version_path": pushed and str(Path(pushed)),
         "exit_code": code,
     }

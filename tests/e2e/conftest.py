@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from headrace_calls import Done, Warm, headrace
+from own_model import OwnModel
 
 from pipeline.metadata.store import Store, open_store
 
@@ -55,3 +56,13 @@ def taxi(tmp_path_factory: pytest.TempPathFactory) -> Taxi:
     first = headrace("run", "taxi", *few, cwd=project.parent)
     assert first.code == 0, first.said
     return Taxi(project, first, headrace("run", "taxi", *few, cwd=project.parent))
+
+
+@pytest.fixture(scope="session")
+def own_model(tmp_path_factory: pytest.TempPathFactory, warm: Warm) -> OwnModel:
+    """A small project with a model of its own, run once."""
+    project = OwnModel(tmp_path_factory.mktemp("own") / "tips", warm)
+    project.write()
+    first = project.run()
+    assert first.code == 0, first.said
+    return project

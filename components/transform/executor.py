@@ -18,7 +18,7 @@ from tfx_bsl.coders import example_coder
 from tfx_bsl.public import tfxio
 
 from components.base import BeamExecutor, say
-from components.example_gen.ingest import Found
+from components.example_gen.found import Found
 from components.records import FILE_FORMAT, frame, read_batches, split_files, splits_of
 from components.schema_gen.executor import load as load_schema
 from components.transform.plan import FeaturePlan, make_plan, parse_features

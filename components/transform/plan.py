@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from tfx.dsl.io import fileio
 
 from components.errors import UserError
-from components.example_gen.ingest import Found
+from components.example_gen.found import Found
 from components.label import LabelSpec
 from components.served_names import input_names
 from components.transform.config import (

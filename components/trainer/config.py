@@ -9,6 +9,9 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from components.section import Section
 
 
+_SMALLEST_BATCH, _LARGEST_BATCH = 32, 1024
+
+
 class ModelConfig(Section):
     """What is trained."""
 
@@ -54,8 +57,12 @@ class LearningRateConfig(Section):
 class TrainConfig(Section):
     """How it is trained."""
 
-    epochs: PositiveInt = 10
-    batch_size: PositiveInt = Field(512, description="rows a step, over all devices together")
+    epochs: PositiveInt = Field(20, description="passes over the train rows at most")
+    batch_size: PositiveInt | None = Field(
+        None,
+        description="rows a step, over all devices together; left out: a hundredth of the train rows, "
+        "but 32 at least and 1024 at most",
+    )
     optimizer: OptimizerConfig = OptimizerConfig()
     learning_rate: LearningRateConfig = LearningRateConfig()
     early_stopping: NonNegativeInt = Field(
@@ -70,3 +77,7 @@ class TrainConfig(Section):
     )
     steps_per_execution: PositiveInt = Field(32, description="steps in one call into TensorFlow")
     seed: int = Field(1, ge=0, description="of the weights, the shuffling and dropout")
+
+    def rows_a_step(self, rows: int) -> int:
+        """The batch size for so many train rows."""
+        return self.batch_size or min(_LARGEST_BATCH, max(_SMALLEST_BATCH, rows // 100))

@@ -46,8 +46,8 @@ class Executor(base_executor.BaseExecutor):
         precision = devices.precision(train.precision)
         keras.config.set_dtype_policy(precision)
         strategy = devices.strategy(train.strategy)
-        batches, rows = _training_batches(split_files(examples, "train"), plan, train)
-        steps = max(1, math.ceil(rows / train.batch_size))
+        batches, rows, batch_size = _training_batches(split_files(examples, "train"), plan, train)
+        steps = max(1, math.ceil(rows / batch_size))
         with strategy.scope():
             model = build(plan, model_config)
             model.compile(
@@ -58,7 +58,7 @@ class Executor(base_executor.BaseExecutor):
             )
         features, labels = data.load(split_files(examples, "eval"), plan)
         evaluation = tf.data.Dataset.from_tensor_slices((features, labels)).batch(_EVAL_BATCH)
-        pace = _Pace(rows=steps * train.batch_size)
+        pace = _Pace(rows=steps * batch_size)
         history = model.fit(
             batches,
             epochs=train.epochs,
@@ -91,14 +91,18 @@ def _builder(config: ModelConfig, code_uri: str) -> Any:
     return models.build
 
 
-def _training_batches(files: list[str], plan: FeaturePlan, train: TrainConfig) -> tuple[tf.data.Dataset, int]:
+def _training_batches(
+    files: list[str], plan: FeaturePlan, train: TrainConfig
+) -> tuple[tf.data.Dataset, int, int]:
+    """The batches, the number of train rows, and the rows of a batch."""
     if sum(tf.io.gfile.stat(file).length for file in files) <= data.MEMORY_LIMIT:
-        rows = data.load(files, plan)
-        batches = data.batches_in_memory(rows, batch_size=train.batch_size, seed=train.seed)
-        return batches, int(rows[1].shape[0])
-    return data.batches_from_files(files, plan, batch_size=train.batch_size, seed=train.seed), data.count(
-        files
-    )
+        loaded = data.load(files, plan)
+        rows = int(loaded[1].shape[0])
+        size = train.rows_a_step(rows)
+        return data.batches_in_memory(loaded, batch_size=size, seed=train.seed), rows, size
+    rows = data.count(files)
+    size = train.rows_a_step(rows)
+    return data.batches_from_files(files, plan, batch_size=size, seed=train.seed), rows, size
 
 
 def _callbacks(train: TrainConfig, run_uri: str) -> list[keras.callbacks.Callback]:

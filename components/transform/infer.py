@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import TypeAdapter
 
 from components.errors import UserError
-from components.example_gen.ingest import Found
+from components.example_gen.found import Found
 from components.served_names import input_names
 from components.transform.config import (
     BooleanFeature,
@@ -78,7 +78,9 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
 
 
 def _infer(found: Found, name: str, kind: str) -> tuple[FeatureConfig, str]:
-    distinct = found.values[name] if found.present[name] else 0
+    distinct = found.values[name] if found.present.get(name) else 0
+    if name in found.lists:
+        return DropFeature(), "several values a row: no kind of feature takes them yet"
     if distinct == 0:
         return DropFeature(), "every value of train is missing"
     if distinct == 1:
@@ -123,7 +125,13 @@ def _check_declared(found: Found, name: str, kind: str, config: FeatureConfig) -
             where=f"features.{name}",
             fix="rename it",
         )
-    if not found.present[name] and config.kind != "drop":
+    if name in found.lists and config.kind != "drop":
+        raise UserError(
+            f"kind {config.kind} takes one value a row, here some have several",
+            where=f"features.{name}",
+            fix="drop it",
+        )
+    if not found.present.get(name) and config.kind != "drop":
         raise UserError("every value of train is missing", where=f"features.{name}", fix="drop it")
 
 

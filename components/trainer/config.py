@@ -8,7 +8,6 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 
 from components.section import Section
 
-
 _SMALLEST_BATCH, _LARGEST_BATCH = 32, 1024
 
 

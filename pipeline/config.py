@@ -16,7 +16,7 @@ from ruamel.yaml.representer import RoundTripRepresenter
 
 from components.errors import UserError
 from components.evaluator.config import METRICS, EvaluateConfig
-from components.example_gen.config import DataConfig
+from components.example_gen.config import DataConfig, SplitSources
 from components.infra_validator.config import InfraValidateConfig
 from components.pusher.config import PushConfig
 from components.section import Section
@@ -82,9 +82,17 @@ class PipelineConfig(Section):
         return _absolute(self.push.to, self._project_dir)
 
     @property
-    def source(self) -> str:
-        """data.source, absolute when it is a path; package:… and scheme://… as they are."""
+    def located_data(self) -> DataConfig:
+        """The `data` section with absolute paths; package:… and scheme://… stay as they are."""
         source = self.data.source
+        located: str | SplitSources
+        if isinstance(source, SplitSources):
+            located = SplitSources(**{split: self._located(each) for split, each in source.given.items()})
+        else:
+            located = self._located(source)
+        return self.data.model_copy(update={"source": located})
+
+    def _located(self, source: str) -> str:
         if _is_remote(source) or source.startswith("package:"):
             return source
         return str(_absolute(source, self._project_dir))

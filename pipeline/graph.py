@@ -38,7 +38,7 @@ def build_pipeline(
       root: the folder below which artifacts are written.
     """
     example_gen = ExampleGen(
-        config=as_json(config.data.model_copy(update={"source": config.source})),
+        config=as_json(config.located_data),
         label=config.label,
         task=config.task or "",
         fingerprint=fingerprint,

@@ -1,4 +1,4 @@
-"""What the columns are: types inferred over the whole data, conservatively, and cells turned into them.
+"""What the columns are: types inferred over the whole data, conservatively.
 
 A column is of a type only when every cell that is not missing is. Numbers with leading zeros,
 underscores or more than 64 bits stay text: they are identifiers more often than quantities.
@@ -6,32 +6,43 @@ underscores or more than 64 bits stay text: they are identifiers more often than
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.errors import UserError, cut
-from components.label import MOST_CLASSES, TRUE_WORDS
+from components.errors import cut
+from components.example_gen.arrow_types import Cells
+from components.example_gen.distinct import Distinct
+from components.example_gen.patterns import INFERRED, NUMBERS, TESTS, fits, matches_not_finite, test_of
+from components.label import MOST_CLASSES
 
-_WHOLE = r"(?:0|[1-9][0-9]*)"
-_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
-# Most specific first; the first that fits every cell is the column's type, else it is text.
-PATTERNS = {
-    "integer": rf"^[+-]?{_WHOLE}$",
-    "float": rf"^[+-]?(?:{_WHOLE}\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$",
-    "boolean": r"^(?i:true|false|yes|no)$",
-    "date": rf"^{_DAY}$",
-    "datetime": rf"^{_DAY}[T ]{_TIME}(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})?$",
+EXAMPLES = 5
+# Which tests the values of a typed column pass.
+_PASSES = {
+    "integer": {"integer", "float", "whole"},
+    "float": {"float"},
+    "boolean": {"boolean", "flag"},
+    "date": {"date"},
+    "datetime": {"datetime"},
 }
-_NOT_FINITE = r"^[+-]?(?i:nan|inf|infinity)$"
-_TRUE = pa.array(TRUE_WORDS)
-_INT64_DIGITS = 18  # so many digits always fit int64
-# Fewer other cells than this share are a stray that is worth naming, not another kind of column.
-_STRAY_SHARE = 0.01
+# A test that more than this share of many cells fails is given up: the column is not of that type.
+_HOPELESS, _MANY = 0.5, 10_000
+
+
+@dataclass
+class Misfits:
+    """The cells that fail a test.
+
+    Attributes:
+      count: how many; at least so many when the test was given up.
+      first: up to EXAMPLES of them: piece, row in the piece, text.
+    """
+
+    count: int = 0
+    first: list[tuple[int, int, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -40,158 +51,249 @@ class ColumnScan:
 
     Attributes:
       rows: cells seen.
-      missing: those that are empty or a missing-value token.
-      not_finite: those that say nan or inf; they count as missing.
-      misfits: for each type, how many cells do not fit it, the first one's row (from 1) and text.
+      missing: those that are null, or of delimited text empty or a missing-value token.
+      not_finite: those that say nan or inf; they count as missing unless the column is text.
+      padded: texts that begin or end with blanks, which they keep.
+      longest: the most values that a cell has; more than 1 in a column of lists only.
+      misfits: for each test of patterns.TESTS that some cell fails, those cells.
       values: each distinct value with its count; None when there are more than MOST_CLASSES.
+      distinct: estimates how many there are.
+      origins: Arrow types that do not survive as they are, such as decimal128(10, 2).
+      text: whether some cells are text, or bytes, of a format that has other types too.
+      bytes: whether some cells are bytes that are no text.
+      unusable: the Arrow type, when no feature can have it.
+      declared: the type that the config declares; what does not fit it is counted to the last.
+      odd: texts among the not finite, with their counts.
+      kinds: kinds of cells that were seen, as the format tells them, with piece and row of the first.
     """
 
     name: str
     rows: int = 0
     missing: int = 0
     not_finite: int = 0
-    misfits: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    padded: int = 0
+    longest: int = 0
+    misfits: dict[str, Misfits] = field(default_factory=dict)
     values: dict[str, int] | None = field(default_factory=dict)
-
-    def see(self, cells: pa.Array, before: int, missing: pa.Array) -> None:
-        """Takes in a block of cells that follows `before` rows."""
-        self.rows += len(cells)
-        encoded = pc.dictionary_encode(pc.utf8_trim_whitespace(cells))
-        distinct = encoded.dictionary
-        counts = np.bincount(encoded.indices.to_numpy(), minlength=len(distinct))
-        gone = pc.is_in(distinct, value_set=missing).to_numpy(zero_copy_only=False)
-        not_finite = _matches(distinct, _NOT_FINITE) & ~gone
-        self.missing += int(counts[gone].sum())
-        self.not_finite += int(counts[not_finite].sum())
-        present = ~gone & ~not_finite
-        for kind in PATTERNS:
-            misfit = present & ~_fits(distinct, kind)
-            if misfit.any():
-                self._misfit(kind, misfit, counts, encoded, before)
-        self._count_values(distinct, counts, present)
-
-    def _misfit(
-        self, kind: str, misfit: np.ndarray, counts: np.ndarray, encoded: pa.DictionaryArray, before: int
-    ) -> None:
-        number, row, text = self.misfits.get(kind, (0, 0, ""))
-        if not number:
-            first = int(np.flatnonzero(misfit[encoded.indices.to_numpy()])[0])
-            row, text = before + first + 1, cut(encoded[first].as_py())
-        self.misfits[kind] = (number + int(counts[misfit].sum()), row, text)
-
-    def _count_values(self, distinct: pa.Array, counts: np.ndarray, present: np.ndarray) -> None:
-        if self.values is None:
-            return
-        if int(present.sum()) + len(self.values) > 4 * MOST_CLASSES:
-            self.values = None
-            return
-        for i in np.flatnonzero(present):
-            value = distinct[int(i)].as_py()
-            self.values[value] = self.values.get(value, 0) + int(counts[i])
-        if len(self.values) > MOST_CLASSES:
-            self.values = None
+    distinct: Distinct = field(default_factory=Distinct)
+    origins: list[str] = field(default_factory=list)
+    text: bool = False
+    bytes: bool = False
+    unusable: str = ""
+    declared: str = ""
+    odd: dict[str, int] = field(default_factory=dict)
+    kinds: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def present(self) -> int:
-        """Cells that hold a value."""
+        """Values that are there; of a column of lists each counts."""
         return self.rows - self.missing - self.not_finite
 
     @property
     def inferred(self) -> str:
-        """The most specific type that every cell fits; text when there is no cell to tell by."""
+        """The most specific type that every value fits; text when there is no value to tell by."""
+        if self.bytes:
+            return "bytes"
         if not self.present:
             return "text"
-        return next((kind for kind in PATTERNS if kind not in self.misfits), "text")
+        if self.too_long:
+            return "text"
+        return next((kind for kind in INFERRED if kind not in self.misfits), "text")
 
-    def stray(self) -> str | None:
-        """A sentence when a few cells alone keep the column from a more useful type."""
-        if self.inferred != "text" or not self.present:
-            return None
-        kind = min(self.misfits, key=lambda k: self.misfits[k][0])
-        number, row, text = self.misfits[kind]
-        if number > max(1, _STRAY_SHARE * self.present) or number * 2 >= self.present:
-            return None
+    @property
+    def too_long(self) -> int:
+        """How many whole numbers int64 cannot hold, in a column of nothing but whole numbers."""
         return (
-            f"column {self.name!r} is text because of {number:,} of {self.present:,} values, the first "
-            f"{text!r} in row {row:,}; without them it is {kind} (add such tokens to data.missing)"
+            self.misfits["integer"].count if "integer" in self.misfits and "whole" not in self.misfits else 0
         )
 
-    def merge(self, other: ColumnScan) -> None:
-        """Takes in the scan of rows that follow these."""
-        for kind, (number, row, text) in other.misfits.items():
-            mine = self.misfits.get(kind)
-            self.misfits[kind] = (mine[0] + number, *mine[1:]) if mine else (number, self.rows + row, text)
-        self.rows += other.rows
-        self.missing += other.missing
-        self.not_finite += other.not_finite
-        if self.values is None or other.values is None:
+    def distinct_values(self, kind: str) -> dict[str, int] | None:
+        """Distinct values with their counts if the column is of a type; None: more than MOST_CLASSES."""
+        if self.values is None:
+            return None
+        if kind == "text":
+            return {**self.values, **self.odd}
+        merged: dict[str, int] = {}
+        for value, count in self.values.items():
+            merged[value.strip()] = merged.get(value.strip(), 0) + count
+        return merged
+
+    @property
+    def distinct_count(self) -> int:
+        """How many distinct values there are: exact up to MOST_CLASSES, an estimate beyond."""
+        if self.values is not None:
+            return len(self.values)
+        return min(max(self.distinct.estimate(), MOST_CLASSES + 1), self.present)
+
+    def see(
+        self, cells: Cells, piece: int, rows: np.ndarray, infers: Sequence[str], missing: pa.Array
+    ) -> None:
+        """Takes in a block of cells.
+
+        Args:
+          piece: index of the piece that they stand in.
+          rows: number of each in it.
+          infers: which types text cells may be of; empty: they are text.
+          missing: tokens that mean a missing value in text cells that may be of any type.
+        """
+        if cells.origin and cells.origin not in self.origins:
+            self.origins.append(cells.origin)
+        if cells.lengths is not None:
+            self.longest = max(self.longest, int(cells.lengths.max(initial=0)))
+            self.missing += int((cells.lengths == 0).sum())
+            self.rows += int((cells.lengths == 0).sum())
+            rows = np.repeat(rows, cells.lengths)
+        else:
+            self.longest = max(self.longest, 1)
+        self.rows += len(cells.values)
+        if cells.kind not in self.kinds and cells.values.null_count < len(cells.values):
+            first = int(np.flatnonzero(cells.values.is_valid().to_numpy(zero_copy_only=False))[0])
+            self.kinds[cells.kind] = (piece, int(rows[first]))
+        if cells.kind == "nothing":
+            self.missing += len(cells.values)
+        elif cells.kind == "text":
+            self._see_text(cells.values, piece, rows, infers, missing)
+        else:
+            self._see_typed(cells, piece, rows)
+
+    def _see_text(
+        self, values: pa.Array, piece: int, rows: np.ndarray, infers: Sequence[str], missing: pa.Array
+    ) -> None:
+        encoded = values.dictionary_encode()
+        raw, indices = encoded.dictionary, encoded.indices
+        text = pc.utf8_trim_whitespace(raw)
+        absent = len(values) if values.null_count == len(values) else values.null_count
+        counts = np.bincount(indices.drop_null().to_numpy(), minlength=len(raw))
+        everything = len(infers) == len(INFERRED)
+        gone = (
+            pc.is_in(text, value_set=missing).to_numpy(zero_copy_only=False)
+            if everything
+            else np.zeros(len(raw), bool)
+        )
+        not_finite = matches_not_finite(text) & ~gone if everything else gone
+        self.text = self.text or not everything
+        self.missing += absent + int(counts[gone].sum())
+        self.not_finite += int(counts[not_finite].sum())
+        for index in np.flatnonzero(not_finite)[:MOST_CLASSES]:
+            self.odd[raw[int(index)].as_py()] = int(counts[index]) + self.odd.get(raw[int(index)].as_py(), 0)
+        present = ~gone & ~not_finite
+        self.padded += int(counts[present & pc.not_equal(text, raw).to_numpy(zero_copy_only=False)].sum())
+        passed: dict[str, np.ndarray] = {}
+        for test in TESTS:
+            if self._hopeless(test):
+                self._misfits(test).count += int(counts[present].sum())
+                continue
+            possible = (
+                test in infers or (test in NUMBERS and "integer" in infers) or (test == "flag" and everything)
+            )
+            passed[test] = fits(text, test, passed) if possible else np.zeros(len(raw), bool)
+            misfit = present & ~passed[test]
+            if misfit.any():
+                self._note_misfits(test, misfit, counts, encoded, piece, rows)
+        self._count_values(raw, counts, present)
+
+    def _see_typed(self, cells: Cells, piece: int, rows: np.ndarray) -> None:
+        values = cells.values
+        there = values.is_valid().to_numpy(zero_copy_only=False)
+        self.missing += int((~there).sum())
+        if cells.kind == "float":
+            finite = pc.is_finite(values).fill_null(False).to_numpy(zero_copy_only=False)
+            self.not_finite += int((there & ~finite).sum())
+            there = there & finite
+        self.bytes = self.bytes or cells.kind == "bytes"
+        number = int(there.sum())
+        if not number:
+            return
+        at = np.flatnonzero(there)[:EXAMPLES]
+        for test in TESTS:
+            if test not in _PASSES.get(cells.kind, ()):
+                found = self._misfits(test)
+                found.count += number
+                for index in at[: EXAMPLES - len(found.first)]:
+                    found.first.append((piece, int(rows[index]), cut(values[int(index)].as_py())))
+        if cells.kind == "bytes":
             self.values = None
             return
-        for value, count in other.values.items():
+        counted = pc.value_counts(values.filter(pa.array(there)))
+        distinct, counts = counted.field(0), counted.field(1).to_numpy()
+        if self.values is not None and len(distinct) <= 4 * MOST_CLASSES:
+            texts = pc.utf8_lower(distinct.cast(pa.string())) if cells.kind == "boolean" else distinct
+            self._add_values({str(each): int(n) for each, n in zip(texts.to_pylist(), counts)})
+        else:
+            self.values = None
+        self.distinct.add_column(distinct)
+
+    def _hopeless(self, test: str) -> bool:
+        if self.declared and test == test_of(self.declared):
+            return False
+        count = self.misfits[test].count if test in self.misfits else 0
+        return count > _MANY and count > _HOPELESS * self.present
+
+    def _misfits(self, test: str) -> Misfits:
+        return self.misfits.setdefault(test, Misfits())
+
+    def _note_misfits(
+        self,
+        test: str,
+        misfit: np.ndarray,
+        counts: np.ndarray,
+        encoded: pa.DictionaryArray,
+        piece: int,
+        rows: np.ndarray,
+    ) -> None:
+        found = self._misfits(test)
+        found.count += int(counts[misfit].sum())
+        if len(found.first) < EXAMPLES:
+            indices = encoded.indices.fill_null(-1).to_numpy()
+            for index in np.flatnonzero((indices >= 0) & misfit[indices])[: EXAMPLES - len(found.first)]:
+                found.first.append((piece, int(rows[index]), cut(encoded[int(index)].as_py())))
+
+    def _count_values(self, distinct: pa.Array, counts: np.ndarray, present: np.ndarray) -> None:
+        number = int(present.sum())
+        if self.values is not None:
+            if number + len(self.values) > 4 * MOST_CLASSES:
+                self.values = None
+            else:
+                at = np.flatnonzero(present)
+                texts = distinct.take(pa.array(at)).to_pylist()
+                self._add_values({text: int(counts[i]) for text, i in zip(texts, at)})
+        # Of numbers with fractions and of dates nobody needs to know.
+        if self.inferred in ("text", "integer"):
+            self.distinct.add_column(distinct.filter(pa.array(present)))
+
+    def _add_values(self, values: dict[str, int]) -> None:
+        if self.values is None:
+            return
+        for value, count in values.items():
             self.values[value] = self.values.get(value, 0) + count
         if len(self.values) > MOST_CLASSES:
             self.values = None
 
+    def lacks(self, rows: int) -> None:
+        """Takes in rows that have no such column."""
+        self.rows += rows
+        self.missing += rows
 
-def scan(blocks: Iterable[tuple[int, pa.RecordBatch]], missing: Iterable[str]) -> dict[str, ColumnScan]:
-    """Looks at every cell of every block and says what was seen of each column."""
-    tokens = pa.array(list(missing), pa.string())
-    scans: dict[str, ColumnScan] = {}
-    for before, batch in blocks:
-        for name, cells in zip(batch.schema.names, batch.columns):
-            scans.setdefault(name, ColumnScan(name)).see(cells, before, tokens)
-    return scans
-
-
-def convert(
-    cells: pa.Array, kind: str, missing: pa.Array, *, name: str, before: int, where: str
-) -> tuple[pa.Array, int]:
-    """Cells as values: int64, float32 or string, null where missing; and how many float32 changed.
-
-    A whole number that float32 cannot hold counts as changed; rounding a fraction's last digits does not.
-
-    Raises:
-      UserError: for a cell that is not of the declared type.
-    """
-    text = pc.utf8_trim_whitespace(cells)
-    gone = pc.is_in(text, value_set=missing)
-    if kind in ("integer", "float", "boolean"):
-        gone = pc.or_(gone, pc.match_substring_regex(text, _NOT_FINITE))
-    present = pc.if_else(gone, pa.scalar(None, pa.string()), text)
-    if kind == "text":
-        return pc.if_else(gone, pa.scalar(None, pa.string()), cells), 0
-    misfit = np.flatnonzero(~(_fits(text, kind) | gone.to_numpy(zero_copy_only=False)))
-    if len(misfit):
-        row = int(misfit[0])
-        raise UserError(
-            f"column {name!r}: {len(misfit)} values are not {kind}, the first {cut(text[row].as_py())!r}",
-            where=f"{where}: row {before + row + 1}",
-            fix=f"declare another type in data.columns.{name}, or add the token to data.missing",
-        )
-    if kind == "integer":
-        return pc.cast(pc.replace_substring_regex(present, r"^\+", ""), pa.int64()), 0
-    if kind == "boolean":
-        is_true = pc.is_in(pc.utf8_lower(text), value_set=_TRUE)
-        return pc.if_else(gone, pa.scalar(None, pa.int64()), pc.cast(is_true, pa.int64())), 0
-    if kind == "float":
-        wide = pc.cast(present, pa.float64())
-        narrow = pc.cast(wide, pa.float32(), safe=False)
-        values = wide.to_numpy(zero_copy_only=False)
-        kept = narrow.to_numpy(zero_copy_only=False).astype(np.float64)
-        whole = np.isfinite(values) & (values == np.trunc(values))
-        return narrow, int((whole & (kept != values)).sum())
-    return present, 0
-
-
-def _matches(text: pa.Array, pattern: str) -> np.ndarray:
-    return pc.match_substring_regex(text, pattern).to_numpy(zero_copy_only=False)
-
-
-def _fits(text: pa.Array, kind: str) -> np.ndarray:
-    fits = _matches(text, PATTERNS[kind])
-    if kind != "integer":
-        return fits
-    # Arrow cannot test a cast without doing it: only numbers this long can be too large.
-    for i in np.flatnonzero(fits & (pc.utf8_length(text).to_numpy(zero_copy_only=False) > _INT64_DIGITS)):
-        fits[i] = -(2**63) <= int(text[int(i)].as_py()) < 2**63
-    return fits
+    def merge(self, other: ColumnScan) -> None:
+        """Takes in the scan of rows that follow these."""
+        for test, theirs in other.misfits.items():
+            mine = self._misfits(test)
+            mine.count += theirs.count
+            mine.first.extend(theirs.first[: EXAMPLES - len(mine.first)])
+        self.rows += other.rows
+        self.missing += other.missing
+        self.not_finite += other.not_finite
+        self.padded += other.padded
+        self.longest = max(self.longest, other.longest)
+        self.origins.extend(each for each in other.origins if each not in self.origins)
+        self.text, self.bytes = self.text or other.text, self.bytes or other.bytes
+        self.unusable = self.unusable or other.unusable
+        self.distinct.merge(other.distinct)
+        for kind, place in other.kinds.items():
+            self.kinds.setdefault(kind, place)
+        for text, count in other.odd.items():
+            self.odd[text] = self.odd.get(text, 0) + count
+        if other.values is None:
+            self.values = None
+        else:
+            self._add_values(other.values)

@@ -1,10 +1,9 @@
-"""Run ExampleGen: scan for types, then encode, split and write, each a map over the files."""
+"""Run ExampleGen: scan for types, then encode, split and write, each a map over the pieces of the source."""
 
 from __future__ import annotations
 
-import difflib
 import json
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -14,58 +13,84 @@ from tfx.types import artifact_utils
 
 from components.base import BeamExecutor, say
 from components.errors import UserError
-from components.example_gen import columns, ingest, sources, splits
+from components.example_gen import ingest, notes, sources, splits
 from components.example_gen.config import DataConfig
+from components.example_gen.found import Found
+from components.example_gen.readers import InputFile, Piece, make_reader
+from components.example_gen.survey import Survey, column_types, merge_pieces, no_column
 from components.label import LabelSpec, find_label
 from components.records import FILE_FORMAT
 
+_SKIPPED = "skipped_rows.jsonl"
+
 
 class Executor(BeamExecutor):
-    """Writes the rows of the source as one shard of every split for each of its files."""
+    """Writes the rows of the source as one shard of every split for each of its pieces."""
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
         config = DataConfig.model_validate_json(exec_properties["config"])
         examples = artifact_utils.get_single_instance(output_dict["examples"])
-        files = sources.find_files(config.source)
+        inputs = sources.find(config)
+        reader = make_reader(config, inputs.format)
+        pieces = reader.pieces(inputs.files)
 
-        scans = self._merge(self._over_files("scan", ingest.Scan(config), files))
-        types = _types(config, scans)
-        label = _label(exec_properties["label"], exec_properties["task"] or None, scans, types)
+        scanned = self._over_pieces("scan", ingest.Scan(config, inputs.format), pieces)
+        survey = merge_pieces([Survey.from_json(each) for each in scanned], pieces, reader)
+        reader.scanned = True
+        types = column_types(survey, config, reader, pieces)
+        label = _label(exec_properties["label"], exec_properties["task"] or None, survey, types)
+        said = notes.notes(survey, types, config, reader, pieces)
 
-        plan = ingest.Plan(config=config, types=types, label=label, uri=examples.uri, shards=len(files))
-        tally = ingest.total(self._over_files("write", ingest.Write(plan), files))
+        plan = ingest.Plan(
+            config=config,
+            format=inputs.format,
+            types={name: kind for name, kind in types.items() if name not in config.exclude},
+            lists=tuple(name for name in types if survey.columns[name].longest > 1),
+            label=label,
+            parts=_dealt(config, inputs.files),
+            uri=examples.uri,
+            scratch=self._get_tmp_dir(),
+            shards=len(pieces),
+        )
+        tally = ingest.total(self._over_pieces("write", ingest.Write(plan), pieces))
         splits.check(tally.rows, tally.classes, label.name)
+        said += _notes_of(tally, label)
+        if tally.skipped:
+            _join([plan.skipped_file(index) for index in range(len(pieces))], f"{examples.uri}/{_SKIPPED}")
 
-        examples.split_names = artifact_utils.encode_split_names(list(config.split.parts))
+        examples.split_names = artifact_utils.encode_split_names(list(sources.SPLITS))
         examples.set_string_custom_property("file_format", FILE_FORMAT)
         examples.set_string_custom_property("payload_format", "FORMAT_TF_EXAMPLE")
         examples.set_string_custom_property("input_fingerprint", exec_properties["fingerprint"])
-        examples.span, examples.version = 0, 0
+        examples.span = inputs.spans[-1] if inputs.spans else 0
+        if inputs.version is not None:
+            examples.version = inputs.version
+        if len(inputs.spans) > 1:
+            examples.set_string_custom_property("spans", ",".join(map(str, inputs.spans)))
         examples.set_int_custom_property("rows", sum(tally.rows.values()))
-        notes = _notes(scans, tally, label)
-        for note in notes:
+        for note in said:
             logging.info("%s", note)
-        ingest.Found(
+        Found(
             label=label,
-            types=types,
-            values={
-                name: len(scan.values) if scan.values is not None else None for name, scan in scans.items()
-            },
+            types=plan.types,
+            lists=tuple(name for name in plan.lists if name in plan.types),
+            values={name: survey.columns[name].distinct_count for name in plan.types},
             rows=tally.rows,
             classes=tally.classes,
             present=tally.present,
-            notes=notes,
+            skipped=tally.skipped,
+            notes=said,
         ).save(examples.uri)
         counted = ", ".join(f"{split} {number:,}" for split, number in tally.rows.items())
-        say(examples, f"{sum(tally.rows.values()):,} rows ({counted})" + "".join(f"; {n}" for n in notes))
+        say(examples, f"{sum(tally.rows.values()):,} rows ({counted})" + "".join(f"; {n}" for n in said))
 
-    def _over_files(self, name: str, work: beam.DoFn, files: list[Path]) -> list[Any]:
-        """Runs `work` on each file and gives its results in the order of the files."""
+    def _over_pieces(self, name: str, work: beam.DoFn, pieces: list[Piece]) -> list[Any]:
+        """Runs `work` on each piece and gives its results in the order of the pieces."""
         found = f"{self._get_tmp_dir()}/{name}.jsonl"
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
-                | "Files" >> beam.Create(list(enumerate(map(str, files))))
+                | "Pieces" >> beam.Create(list(enumerate(pieces)))
                 | "Spread" >> beam.Reshuffle()
                 | name.capitalize() >> beam.ParDo(work)
                 | "Keep" >> beam.io.WriteToText(found, num_shards=1, shard_name_template="")
@@ -77,64 +102,42 @@ class Executor(BeamExecutor):
                 raise UserError.from_json(result["error"])
         return [result["found"] for result in results]
 
-    def _merge(self, per_file: list[dict[str, Any]]) -> dict[str, columns.ColumnScan]:
-        merged: dict[str, columns.ColumnScan] = {}
-        first_file: str | None = None
-        for found in per_file:
-            scans = {name: columns.ColumnScan(**scan) for name, scan in found["columns"].items()}
-            if first_file is None:
-                first_file, merged = found["file"], scans
-                continue
-            if set(scans) != set(merged):
-                odd = sorted(set(scans) ^ set(merged))
-                raise UserError(
-                    f"columns differ from those of {first_file}: {', '.join(map(repr, odd[:5]))}",
-                    where=found["file"],
-                    fix="give all files of a source the same columns",
-                )
-            for name, scan in scans.items():
-                merged[name].merge(scan)
-        return merged
 
-
-def _types(config: DataConfig, scans: dict[str, columns.ColumnScan]) -> dict[str, str]:
-    """Each column's type, without those that are excluded; declared types win."""
-    for key, names in (("columns", config.columns), ("exclude", config.exclude)):
-        for name in names:
-            if name not in scans:
-                raise _no_column(name, list(scans), f"data.{key}")
+def _dealt(config: DataConfig, files: Sequence[InputFile]) -> dict[str, int]:
+    """The splits that rows are dealt to, with their parts: train, and those without files of their own."""
+    given = {file.split for file in files}
     return {
-        name: config.columns.get(name, scan.inferred)
-        for name, scan in scans.items()
-        if name not in config.exclude
+        split: parts for split, parts in config.split.parts.items() if split == "train" or split not in given
     }
 
 
-def _label(name: str, task: Any, scans: dict[str, columns.ColumnScan], types: dict[str, str]) -> LabelSpec:
+def _label(name: str, task: Any, survey: Survey, types: Mapping[str, str]) -> LabelSpec:
     if name not in types:
-        raise _no_column(name, list(types), "label")
-    return find_label(name, types[name], scans[name].values, task)
+        raise no_column(name, list(types), "label")
+    scan = survey.columns[name]
+    if scan.longest > 1:
+        raise UserError("a row has several values of it", where=f"label {name!r}", fix="choose another label")
+    return find_label(name, types[name], scan.distinct_values(types[name]), task)
 
 
-def _no_column(name: str, known: list[str], where: str) -> UserError:
-    near = difflib.get_close_matches(name, known, n=1)
-    return UserError(
-        f"the data has no column {name!r}" + (f", did you mean {near[0]!r}?" if near else ""),
-        where=where,
-        fix=f"name one of its columns: {', '.join(known[:20])}{', …' if len(known) > 20 else ''}",
-    )
-
-
-def _notes(scans: dict[str, columns.ColumnScan], tally: ingest.Tally, label: LabelSpec) -> list[str]:
-    """What a person should know about how the rows were read, a sentence each."""
-    notes = [stray for scan in scans.values() if (stray := scan.stray())]
-    for name, scan in scans.items():
-        if scan.not_finite:
-            notes.append(f"column {name!r}: {scan.not_finite:,} cells say nan or inf and count as missing")
-    for name, changed in tally.narrowed.items():
-        notes.append(
-            f"column {name!r}: float32 changes {changed:,} whole numbers; declare it integer to keep them"
-        )
+def _notes_of(tally: ingest.Tally, label: LabelSpec) -> list[str]:
+    """What only writing can tell."""
+    said = [
+        f"column {name!r}: float32 changes {changed:,} numbers; declare it integer or text to keep them"
+        for name, changed in tally.changed.items()
+    ]
+    said += [
+        f"column {name!r}: {number:,} numbers are too large for float32 and count as missing"
+        for name, number in tally.too_large.items()
+    ]
     if tally.unlabelled:
-        notes.append(f"dropped {tally.unlabelled:,} rows whose label {label.name!r} is missing")
-    return notes
+        said.append(f"dropped {tally.unlabelled:,} rows whose label {label.name!r} is missing")
+    return said
+
+
+def _join(parts: list[str], whole: str) -> None:
+    with fileio.open(whole, "w") as stream:
+        for part in filter(fileio.exists, parts):
+            with fileio.open(part) as lines:
+                for line in lines:
+                    stream.write(line)

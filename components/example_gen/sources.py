@@ -1,51 +1,143 @@
-"""Where the rows are: a source string of the config becomes files, and files a fingerprint."""
+"""Where the rows are: the `source` of the config becomes files, and files a fingerprint."""
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import importlib.util
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from components.errors import UserError
+from components.example_gen import files, spans
+from components.example_gen.config import DataConfig, SplitSources
+from components.example_gen.files import FileStat
+from components.example_gen.readers import FORMATS, InputFile, format_of
 
-SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+SPLITS = ("train", "eval", "test")
+_FOLDERS = {"validation": "eval", "valid": "eval", "val": "eval", **{name: name for name in SPLITS}}
 
 
-def find_files(source: str) -> list[Path]:
-    """The files behind a source, in the order of their names.
+@dataclass(frozen=True)
+class Inputs:
+    """What the source came to.
+
+    Attributes:
+      files: in the order in which they are read.
+      format: one of FORMATS.
+      spans: the spans that were taken, ascending; empty when the source names none.
+      version: that of the last span, when the source names versions.
+    """
+
+    files: tuple[InputFile, ...]
+    format: str
+    spans: tuple[int, ...] = ()
+    version: int | None = None
+    stats: tuple[FileStat, ...] = ()
+
+
+def find(config: DataConfig) -> Inputs:
+    """The files behind a source.
 
     Args:
-      source: an absolute path of a file or folder, a glob, or `package:path` inside an installed package.
+      config: the section, its sources absolute paths, URLs or package:paths.
 
     Raises:
-      UserError: when nothing is there, or what is there is not a table that can be read.
+      UserError: when nothing is there, or what is there cannot be read as one set of rows.
     """
-    pattern = _package_path(source) if source.startswith("package:") else source
-    path = Path(pattern)
-    if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.name.lower().endswith(SUFFIXES))
-        if not files:
+    given: list[tuple[str | None, str]] = (
+        list(config.source.given.items())
+        if isinstance(config.source, SplitSources)
+        else [(None, config.source)]
+    )
+    found: list[tuple[str | None, FileStat]] = []
+    taken: dict[str | None, tuple[tuple[int, ...], int | None]] = {}
+    for split, source in given:
+        if spans.has_span(source):
+            spanned = spans.find(source, config.span)
+            found.extend((split, stat) for stat in spanned.files)
+            taken[split] = (spanned.spans, spanned.version)
+        elif config.span != "latest":
             raise UserError(
-                f"the folder {path} holds no file ending in {', '.join(SUFFIXES)}",
-                where="data.source",
-                fix="point data.source at a folder of tables, or at one file",
+                f"{source} names no spans",
+                where="data.span",
+                fix="write {SPAN}, or {YYYY}, {MM} and {DD}, where they stand in the path",
             )
-        return files
-    files = [path] if path.is_file() else sorted(Path(p) for p in glob.glob(pattern) if Path(p).is_file())
-    if not files:
+        else:
+            found.extend(_expand(source, split, config.format))
+    if len(set(taken.values())) > 1:
+        shown = ", ".join(f"{split} {each}" for split, (each, _) in taken.items())
+        raise UserError(f"the splits have different spans or versions: {shown}", where="data.source")
+    kind = format_of([stat.path for _, stat in found], config.format)
+    chosen, version = next(iter(taken.values()), ((), None))
+    return Inputs(
+        tuple(InputFile(stat.path, split) for split, stat in found),
+        kind,
+        chosen,
+        version,
+        tuple(stat for _, stat in found),
+    )
+
+
+def _expand(source: str, split: str | None, declared: str | None) -> Iterator[tuple[str | None, FileStat]]:
+    """The files of one path, folder or glob, each with its split."""
+    path = _package_path(source) if source.startswith("package:") else source
+    matched = files.match(path)
+    if matched:
+        yield from ((split, stat) for stat in matched)
+        return
+    folders = _split_folders(path) if split is None else {}
+    if folders:
+        if "train" not in folders.values():
+            raise UserError(
+                f"the folder {path} has no train/ beside {', '.join(folders)}/", where="data.source"
+            )
+        for name, target in folders.items():
+            yield from ((target, stat) for stat in _in_folder(posixpath.join(path, name), declared))
+        return
+    yield from ((split, stat) for stat in _in_folder(path, declared))
+
+
+def _split_folders(path: str) -> dict[str, str]:
+    """The folders in a folder that are named as splits, with the split."""
+    if files.is_remote(path):
+        start = len(path.rstrip("/")) + 1
+        inside = {stat.path[start:].split("/")[0] for stat in files.list_folder(path, deep=True)}
+    else:
+        inside = (
+            {each.name for each in Path(path).iterdir() if each.is_dir()} if Path(path).is_dir() else set()
+        )
+    found = {name: _FOLDERS[name] for name in sorted(inside & _FOLDERS.keys())}
+    ordered = sorted(found.items(), key=lambda item: SPLITS.index(item[1]))
+    # A folder of classes may have one that is called "test"; one alone is no split.
+    return dict(ordered) if len(set(found.values())) > 1 else {}
+
+
+def _in_folder(folder: str, declared: str | None) -> list[FileStat]:
+    """The files of a folder that can be read: its own, else those in its folders, for formats that nest."""
+    formats = [FORMATS[declared]] if declared else list(FORMATS.values())
+    own = files.list_folder(folder)
+    found = [stat for stat in own if any(each.takes(stat.path) for each in formats)]
+    if not found and any(each.nested for each in formats):
+        found = [
+            stat
+            for stat in files.list_folder(folder, deep=True)
+            if any(each.nested and each.takes(stat.path) for each in formats)
+        ]
+    if found:
+        return found
+    if not files.is_remote(folder) and not Path(folder).is_dir():
         raise UserError(
-            f"no such file: {source}",
+            f"no such file: {folder}",
             where="data.source",
             fix="check the path; it is relative to pipeline.yaml",
         )
-    for file in files:
-        if not file.name.lower().endswith(SUFFIXES):
-            raise UserError(
-                f"cannot read {file.name}: expected a name ending in {', '.join(SUFFIXES)}",
-                where="data.source",
-            )
-    return files
+    raise UserError(
+        f"the folder {folder} holds no file that can be read",
+        where="data.source",
+        fix=f"expected names ending in {', '.join(end for each in formats for end in each.suffixes)}",
+    )
 
 
 def _package_path(source: str) -> str:
@@ -61,13 +153,22 @@ def _package_path(source: str) -> str:
     return str(Path(next(iter(spec.submodule_search_locations))) / inside)
 
 
-def fingerprint(files: list[Path]) -> str:
-    """SHA-256 over names and contents: two sets of files with the same rows have the same one."""
-    total = hashlib.sha256()
-    for file in files:
-        digest = hashlib.sha256()
-        with open(file, "rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-        total.update(f"{file.name}\0{digest.hexdigest()}\n".encode())
+def fingerprint(inputs: Inputs) -> str:
+    """SHA-256 that tells whether the data changed.
+
+    Of local files it covers each name, split and all contents. Of remote files, whose contents would have
+    to be fetched, it covers the checksum that the file system keeps, else size and time of change.
+    """
+    total = hashlib.sha256(f"{inputs.spans} {inputs.version}\n".encode())
+    for file, stat in zip(inputs.files, inputs.stats):
+        content = files.checksum(stat) if files.is_remote(stat.path) else _digest(stat.path)
+        total.update(f"{file.split or ''}/{posixpath.basename(file.path)}\0{content}\n".encode())
     return total.hexdigest()
+
+
+def _digest(path: str) -> str:
+    digest = hashlib.sha256()
+    with files.reading(path), open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import farmhash
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from components.errors import UserError, cut
-
-# Never part of a cell of delimited text that means anything.
-_SEPARATOR = "\x1f"
+from components.example_gen.row_hash import row_hashes
 
 
 def by_content(batch: pa.RecordBatch, parts: Mapping[str, int]) -> np.ndarray:
-    """The split's index of each row, by a hash of all its cells: equal rows always go together.
+    """The split's index of each row, by a hash of all its values: equal rows always go together.
 
     Args:
-      batch: string columns, without nulls.
+      batch: the typed columns.
       parts: split name to its parts of the whole.
     """
-    joined = pc.binary_join_element_wise(*batch.columns, _SEPARATOR)
-    hashes = np.fromiter(map(farmhash.fingerprint64, joined.to_pylist()), np.uint64, len(joined))
     bounds = np.cumsum(list(parts.values()))
-    return np.searchsorted(bounds, hashes % np.uint64(bounds[-1]), side="right")
+    return np.searchsorted(bounds, row_hashes(batch) % np.uint64(bounds[-1]), side="right")
 
 
 def check(rows: Mapping[str, int], classes: Mapping[str, Mapping[str, int]], label: str) -> None:

@@ -19,7 +19,7 @@ from tfx_bsl.public import tfxio
 
 from components import user_code
 from components.base import BeamExecutor, say
-from components.example_gen.ingest import Found
+from components.example_gen.found import Found
 from components.records import FILE_FORMAT, frame, read_batches, split_files, splits_of
 from components.schema_gen.executor import load as load_schema
 from components.transform.config import TransformConfig

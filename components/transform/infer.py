@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import TypeAdapter
 
 from components.errors import UserError
-from components.example_gen.ingest import Found
+from components.example_gen.found import Found
 from components.served_names import input_names
 from components.transform.config import (
     BooleanFeature,
@@ -81,6 +81,8 @@ def _infer(found: Found, name: str, kind: str) -> tuple[FeatureConfig, str]:
     distinct = found.values[name] if found.present[name] else 0
     if distinct == 0:
         return DropFeature(), "every value of train is missing"
+    if name in found.lists:
+        return DropFeature(), "a row may have several values: no kind of feature takes them yet"
     if distinct == 1:
         return DropFeature(), "constant: it has one value only"
     if kind == "boolean":

@@ -13,7 +13,17 @@ from components.example_gen.readers.base import Block, InputFile, Piece, Reader,
 if TYPE_CHECKING:
     from components.example_gen.config import DataConfig
 
-__all__ = ["FORMATS", "Block", "Format", "InputFile", "Piece", "Reader", "Skipped", "format_of", "make_reader"]
+__all__ = [
+    "FORMATS",
+    "Block",
+    "Format",
+    "InputFile",
+    "Piece",
+    "Reader",
+    "Skipped",
+    "format_of",
+    "make_reader",
+]
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
 

@@ -70,7 +70,8 @@ class Block:
         another block (what all blocks have in common is settled by the scan).
       rows: the number of each row in its piece, from 1; skipped rows have numbers too.
       skipped: rows of this block that are left out.
-      remarks: what a person should know of how it was read, with how often: {"images with 4 channels": 3}.
+      remarks: what a person should know of how it was read, with how often; the sum over all blocks
+        stands for {n}: {"{n} images have 4 channels": 3}. The same sentence is said once.
     """
 
     batch: pa.RecordBatch
@@ -86,12 +87,16 @@ class Reader(abc.ABC):
       infers: which types a text column of this format may turn out to be, most specific first. Cells
         of delimited text may be anything; formats with types of their own leave it empty.
       sparse: whether a column may be absent from some rows or files altogether.
+      one_type: whether integers in some rows and floats in others are an error rather than floats.
       types: type of the columns that the format itself fixes, such as {"image": "image"}.
+      scanned: set when every piece has been read once, so that checks need not be made again.
     """
 
     infers: tuple[str, ...] = ()
     sparse: bool = False
+    one_type: bool = False
     types: Mapping[str, str] = {}
+    scanned: bool = False
 
     def __init__(self, config: DataConfig) -> None:
         self.config = config

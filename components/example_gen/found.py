@@ -1,0 +1,49 @@
+"""What ingest found out, for the steps that follow it."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+from tfx.dsl.io import fileio
+
+from components.label import LabelSpec
+
+_FILE = "ingest.json"
+
+
+class Found(BaseModel):
+    """What ingest found out; kept as ingest.json in the Examples artifact.
+
+    Attributes:
+      label: the label, its task and classes.
+      types: each column's type: integer, float, boolean, date, datetime, text or bytes, or what the format
+        of the source fixes (image).
+      lists: the columns of which a row may have several values.
+      values: how many distinct values each column has; beyond a thousand an estimate, and None where
+        there is none.
+      rows: rows of each split.
+      classes: count of each class in each split; empty for regression.
+      present: how many rows of train have a value in each column.
+      words: how many words the values of each text column have on average.
+      skipped: rows that were left out because data.on_bad_row says so; see skipped_rows.jsonl.
+      notes: what a person should know of how the rows were read.
+    """
+
+    label: LabelSpec
+    types: dict[str, str]
+    lists: tuple[str, ...] = ()
+    values: dict[str, int | None]
+    rows: dict[str, int]
+    classes: dict[str, dict[str, int]]
+    present: dict[str, int]
+    words: dict[str, float] = {}
+    skipped: int = 0
+    notes: list[str]
+
+    def save(self, examples_uri: str) -> None:
+        with fileio.open(f"{examples_uri}/{_FILE}", "w") as stream:
+            stream.write(self.model_dump_json(indent=1))
+
+    @classmethod
+    def load(cls, examples_uri: str) -> Found:
+        with fileio.open(f"{examples_uri}/{_FILE}") as stream:
+            return cls.model_validate_json(stream.read())

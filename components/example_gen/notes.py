@@ -1,0 +1,76 @@
+"""What a person should know of how the rows were read, a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from components.example_gen.columns import ColumnScan
+from components.example_gen.config import DataConfig
+from components.example_gen.patterns import INFERRED, test_of
+from components.example_gen.readers import Piece, Reader
+from components.example_gen.survey import Survey, places
+
+# Fewer other cells than this share are a stray that is worth naming, not another kind of column.
+_STRAY_SHARE = 0.01
+
+
+def notes(
+    survey: Survey, types: Mapping[str, str], config: DataConfig, reader: Reader, pieces: Sequence[Piece]
+) -> list[str]:
+    """All that the survey has to say; of the columns that are used."""
+    said = [sentence.replace("{n}", f"{count:,}") for sentence, count in survey.remarks.items()]
+    if survey.skipped:
+        said.append(f"skipped {survey.skipped:,} rows that cannot be read; see skipped_rows.jsonl")
+    for name, scan in survey.columns.items():
+        if name in config.exclude:
+            continue
+        if scan.unusable:
+            said.append(f"column {name!r} is left out: a {scan.unusable} cannot be a feature")
+        elif name in types:
+            said.extend(_of_column(scan, types[name], config, reader, pieces))
+    return said
+
+
+def _of_column(
+    scan: ColumnScan, kind: str, config: DataConfig, reader: Reader, pieces: Sequence[Piece]
+) -> Iterator[str]:
+    where = f"column {scan.name!r}"
+    if scan.name in config.columns:
+        misfits = scan.misfits.get(test_of(kind))
+        if misfits and kind != "text":
+            yield (
+                f"{where}: {misfits.count:,} values that are not {kind} count as missing, the first "
+                f"{misfits.first[0][2]!r} in {places(misfits, reader, pieces)[0]}"
+            )
+    elif kind == "text":
+        stray = stray_cells(scan, reader, pieces)
+        if stray:
+            yield stray
+    if scan.not_finite and kind in ("integer", "float", "boolean"):
+        yield f"{where}: {scan.not_finite:,} cells say nan or inf and count as missing"
+    if scan.padded and kind == "text":
+        yield f"{where}: {scan.padded:,} texts begin or end with blanks, which they keep"
+    for origin in scan.origins:
+        yield f"{where}: {origin} is read as {kind}"
+
+
+def stray_cells(scan: ColumnScan, reader: Reader, pieces: Sequence[Piece]) -> str | None:
+    """A sentence when a few cells alone keep the column from a more useful type."""
+    if scan.inferred != "text" or not scan.present or scan.bytes:
+        return None
+    if scan.too_long:
+        misfits = scan.misfits["integer"]
+        return (
+            f"column {scan.name!r} is text because of {misfits.count:,} whole numbers beyond 64 bits, the "
+            f"first {misfits.first[0][2]} in {places(misfits, reader, pieces)[0]}; declare it float to make "
+            "numbers of all"
+        )
+    kind = min(INFERRED, key=lambda each: scan.misfits[each].count if each in scan.misfits else 0)
+    misfits = scan.misfits[kind]
+    if misfits.count > max(1, _STRAY_SHARE * scan.present) or misfits.count * 2 >= scan.present:
+        return None
+    return (
+        f"column {scan.name!r} is text because of {misfits.count:,} of {scan.present:,} values, the first "
+        f"{misfits.first[0][2]!r} in {places(misfits, reader, pieces)[0]}; without them it is {kind} (add "
+        "such tokens to data.missing)"
+    )

@@ -58,9 +58,7 @@ class DataConfig(Section):
     """Where the rows are and how to read them."""
 
     source: str | SplitSources = Field(
-        description="a file, a glob, a folder (with train/, eval/ and test/ in it, or not), package:path in "
-        "an installed package, a URL such as gs://bucket/path or postgresql://host/db, or one of these for "
-        "each split; day-{SPAN}/v-{VERSION}/*.csv names spans"
+        description="a file, glob, folder, package:path or URL (gs://…, postgresql://…), or one for each split"
     )
     format: Literal["csv"] | None = Field(None, description="left out: told by the files' names")
     query: str | None = Field(

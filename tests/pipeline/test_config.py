@@ -39,7 +39,7 @@ def test_defaults(tmp_path):
     assert config.task is None
     assert config.train.epochs == 10
     assert config.project_dir == folder
-    assert config.source == str(folder / "trips.csv")
+    assert config.located_data.source == str(folder / "trips.csv")
     assert config.home == folder / ".headrace"
     assert config.push_dir == folder / ".headrace" / "models" / "My-taxi-2"
 
@@ -63,7 +63,7 @@ def test_home_moves(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("source", ["package:tfx.examples/data.csv", "s3://bucket/a.csv", "gs://b/*.csv"])
 def test_a_source_that_is_no_path_stays(tmp_path, source):
-    assert load_config(project(tmp_path, MINIMAL), [f"data.source={source}"]).source == source
+    assert load_config(project(tmp_path, MINIMAL), [f"data.source={source}"]).located_data.source == source
 
 
 @pytest.mark.parametrize("file", ["trips.csv", "trips.tsv.gz"])
@@ -71,7 +71,7 @@ def test_a_data_file_needs_no_yaml_but_a_label(tmp_path, file):
     path = tmp_path / file
     path.write_text("a,b\n1,2\n")
     config = load_config(path, label="b")
-    assert (config.name, config.label, config.source) == ("trips", "b", str(path))
+    assert (config.name, config.label, config.located_data.source) == ("trips", "b", str(path))
     assert config.project_dir == tmp_path
     with pytest.raises(UserError, match=r"the column to predict is missing\n  fix: add --label COLUMN"):
         load_config(path)
@@ -277,7 +277,7 @@ def test_not_a_mapping_in_yaml(tmp_path, text, pieces):
 
 def test_what_is_required(tmp_path):
     said = message(tmp_path, "name: a\n")
-    assert "pipeline.yaml: data.source: missing: a CSV" in said
+    assert "pipeline.yaml: data.source: missing: a file" in said
     assert "pipeline.yaml: label: missing: the column to predict" in said
 
 

@@ -78,6 +78,11 @@ class Executor(BeamExecutor):
             types=plan.types,
             lists=tuple(name for name in plan.lists if name in plan.types),
             values={name: survey.columns[name].distinct_count for name in plan.types},
+            words={
+                name: survey.columns[name].words / max(1, survey.columns[name].present)
+                for name, kind in plan.types.items()
+                if kind == "text"
+            },
             rows=tally.rows,
             classes=tally.classes,
             present=tally.present,

@@ -7,12 +7,14 @@ File format: https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_f
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import google_crc32c
+import numpy as np
 import pyarrow as pa
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
@@ -22,17 +24,25 @@ FILE_FORMAT = "tfrecords_gzip"
 _READ_BUFFER = 8 << 20
 
 
-def _masked_crc(data: bytes) -> int:
-    crc = google_crc32c.value(data)
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+_LENGTH = struct.Struct("<QI")
+_MASK = 0xA282EAD8
 
 
-def frame(record: bytes) -> bytes:
-    """One record as it stands in a TFRecord file."""
-    length = struct.pack("<Q", len(record))
-    return b"".join(
-        (length, struct.pack("<I", _masked_crc(length)), record, struct.pack("<I", _masked_crc(record)))
+def frames(records: Sequence[bytes]) -> bytes:
+    """Records as they stand in a TFRecord file, each between its length and its checksum."""
+    lengths = list(map(len, records))
+    starts = {length: _LENGTH.pack(length, _masked_crc(length)) for length in set(lengths)}
+    crcs = np.fromiter(map(google_crc32c.value, records), np.uint32, len(records))
+    ends = (((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(_MASK)).astype("<u4").tobytes()
+    parts = zip(
+        map(starts.__getitem__, lengths), records, (ends[at : at + 4] for at in range(0, len(ends), 4))
     )
+    return b"".join(itertools.chain.from_iterable(parts))
+
+
+def _masked_crc(length: int) -> int:
+    crc = google_crc32c.value(struct.pack("<Q", length))
+    return (((crc >> 15) | (crc << 17)) + _MASK) & 0xFFFFFFFF
 
 
 class ShardWriter:
@@ -45,9 +55,9 @@ class ShardWriter:
         # mtime=0: the same rows give the same bytes.
         self._gzip = gzip.GzipFile(fileobj=self._raw, mode="wb", compresslevel=1, mtime=0, filename="")
 
-    def write(self, records: Iterable[bytes]) -> None:
+    def write(self, records: Sequence[bytes]) -> None:
         """Appends records."""
-        self._gzip.write(b"".join(map(frame, records)))
+        self._gzip.write(frames(records))
 
     def close(self) -> None:
         """Ends the file and gives it its name."""

@@ -53,6 +53,7 @@ class ColumnScan:
       rows: cells seen.
       missing: those that are null, or of delimited text empty or a missing-value token.
       not_finite: those that say nan or inf; they count as missing unless the column is text.
+      words: how many words all texts have together.
       padded: texts that begin or end with blanks, which they keep.
       longest: the most values that a cell has; more than 1 in a column of lists only.
       misfits: for each test of patterns.TESTS that some cell fails, those cells.
@@ -71,6 +72,7 @@ class ColumnScan:
     rows: int = 0
     missing: int = 0
     not_finite: int = 0
+    words: int = 0
     padded: int = 0
     longest: int = 0
     misfits: dict[str, Misfits] = field(default_factory=dict)
@@ -258,8 +260,13 @@ class ColumnScan:
                 texts = distinct.take(pa.array(at)).to_pylist()
                 self._add_values({text: int(counts[i]) for text, i in zip(texts, at)})
         # Of numbers with fractions and of dates nobody needs to know.
-        if self.inferred in ("text", "integer"):
-            self.distinct.add_column(distinct.filter(pa.array(present)))
+        kind = self.inferred
+        if kind in ("text", "integer"):
+            there = distinct.filter(pa.array(present))
+            self.distinct.add_column(there)
+            if kind == "text":
+                words = pc.count_substring_regex(there, r"\S+").to_numpy(zero_copy_only=False)
+                self.words += int(words @ counts[present])
 
     def _add_values(self, values: dict[str, int]) -> None:
         if self.values is None:
@@ -284,6 +291,7 @@ class ColumnScan:
         self.missing += other.missing
         self.not_finite += other.not_finite
         self.padded += other.padded
+        self.words += other.words
         self.longest = max(self.longest, other.longest)
         self.origins.extend(each for each in other.origins if each not in self.origins)
         self.text, self.bytes = self.text or other.text, self.bytes or other.bytes

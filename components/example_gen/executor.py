@@ -13,7 +13,7 @@ from tfx.types import artifact_utils
 
 from components.base import BeamExecutor, say
 from components.errors import UserError
-from components.example_gen import ingest, notes, sources, splits
+from components.example_gen import database, ingest, notes, sources, splits
 from components.example_gen.config import DataConfig
 from components.example_gen.found import Found
 from components.example_gen.readers import InputFile, Piece, make_reader
@@ -32,7 +32,10 @@ class Executor(BeamExecutor):
         examples = artifact_utils.get_single_instance(output_dict["examples"])
         inputs = sources.find(config)
         reader = make_reader(config, inputs.format)
-        pieces = reader.pieces(inputs.files)
+        if inputs.format == "sql":
+            pieces = database.keep_rows(config, self._get_tmp_dir())
+        else:
+            pieces = reader.pieces(inputs.files)
 
         scanned = self._over_pieces("scan", ingest.Scan(config, inputs.format), pieces)
         survey = merge_pieces([Survey.from_json(each) for each in scanned], pieces, reader)
@@ -75,10 +78,14 @@ class Executor(BeamExecutor):
             types=plan.types,
             lists=tuple(name for name in plan.lists if name in plan.types),
             values={name: survey.columns[name].distinct_count for name in plan.types},
+            words={
+                name: survey.columns[name].words / max(1, survey.columns[name].present)
+                for name, kind in plan.types.items()
+                if kind == "text"
+            },
             rows=tally.rows,
             classes=tally.classes,
             present=tally.present,
-            words={name: words / max(1, tally.present[name]) for name, words in tally.words.items()},
             skipped=tally.skipped,
             notes=said,
         ).save(examples.uri)

@@ -23,7 +23,7 @@ class Found(BaseModel):
       rows: rows of each split.
       classes: count of each class in each split; empty for regression.
       present: how many rows of train have a value in each column.
-      words: how many words the values of each text column have on average, in train.
+      words: how many words the values of each text column have on average.
       skipped: rows that were left out because data.on_bad_row says so; see skipped_rows.jsonl.
       notes: what a person should know of how the rows were read.
     """

@@ -65,7 +65,6 @@ class Tally:
     rows: dict[str, int]
     classes: dict[str, dict[str, int]]
     present: dict[str, int] = dataclasses.field(default_factory=dict)
-    words: dict[str, int] = dataclasses.field(default_factory=dict)
     changed: dict[str, int] = dataclasses.field(default_factory=dict)
     too_large: dict[str, int] = dataclasses.field(default_factory=dict)
     unlabelled: int = 0
@@ -74,9 +73,7 @@ class Tally:
 
 def total(tallies: list[dict[str, Any]]) -> Tally:
     """The sum of the pieces' tallies."""
-    sums: dict[str, Counter[str]] = {
-        key: Counter() for key in ("rows", "present", "words", "changed", "too_large")
-    }
+    sums: dict[str, Counter[str]] = {key: Counter() for key in ("rows", "present", "changed", "too_large")}
     classes: dict[str, Counter[str]] = {}
     for tally in tallies:
         for key, counter in sums.items():
@@ -164,7 +161,6 @@ class _PieceWriter:
             tally.rows[split] += int(mine.sum())
             if split == "train":
                 _count_present(batch, mine, tally.present)
-                self._count_words(batch, mine)
             if plan.label.classes:
                 self._count_classes(label.filter(pa.array(mine)), tally.classes[split])
 
@@ -193,7 +189,7 @@ class _PieceWriter:
             if at < 0:
                 typed.append(
                     convert(
-                        arrow_types.Cells("nothing", pa.nulls(batch.num_rows)), kind, self._missing, False
+                        arrow_types.Cells("nothing", pa.nulls(len(block.rows))), kind, self._missing, False
                     ).values
                 )
                 continue
@@ -224,13 +220,6 @@ class _PieceWriter:
         ):
             if number:
                 counts[name] = counts.get(name, 0) + number
-
-    def _count_words(self, batch: pa.RecordBatch, mine: np.ndarray) -> None:
-        for name, column in zip(batch.schema.names, batch.columns):
-            if self._plan.types[name] != "text" or not pa.types.is_string(column.type):
-                continue
-            words = pc.sum(pc.count_substring_regex(column.filter(pa.array(mine)), r"\S+")).as_py()
-            self._tally.words[name] = self._tally.words.get(name, 0) + (words or 0)
 
     def _count_classes(self, values: pa.Array, counts: dict[str, int]) -> None:
         for item in pc.value_counts(values).to_pylist():

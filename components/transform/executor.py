@@ -20,7 +20,7 @@ from tfx_bsl.public import tfxio
 from components import user_code
 from components.base import BeamExecutor, say
 from components.example_gen.found import Found
-from components.records import FILE_FORMAT, frame, read_batches, split_files, splits_of
+from components.records import FILE_FORMAT, frames, read_batches, split_files, splits_of
 from components.schema_gen.executor import load as load_schema
 from components.transform.config import TransformConfig
 from components.transform.infer import make_plan, parse_features
@@ -86,7 +86,7 @@ class _Encode(beam.DoFn):
 
     def process(self, element: tuple[pa.RecordBatch, dict[str, Any]]) -> Any:
         records = self._encoder.encode(element[0])
-        yield gzip.compress(b"".join(map(frame, records)), compresslevel=1, mtime=0)
+        yield gzip.compress(frames(records), compresslevel=1, mtime=0)
 
 
 class _BlockSink(filebasedsink.FileBasedSink):

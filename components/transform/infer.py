@@ -83,6 +83,8 @@ def _infer(found: Found, name: str, kind: str) -> tuple[FeatureConfig, str]:
         return DropFeature(), "several values a row: no kind of feature takes them yet"
     if distinct == 0:
         return DropFeature(), "every value of train is missing"
+    if name in found.lists:
+        return DropFeature(), "a row may have several values: no kind of feature takes them yet"
     if distinct == 1:
         return DropFeature(), "constant: it has one value only"
     if kind == "boolean":

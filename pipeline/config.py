@@ -92,6 +92,8 @@ class PipelineConfig(Section):
         return self.data.model_copy(update={"source": located})
 
     def _located(self, source: str) -> str:
+        if source.startswith("sqlite:///"):
+            return f"sqlite:///{_absolute(source.removeprefix('sqlite:///'), self._project_dir)}"
         if _is_remote(source) or source.startswith("package:"):
             return source
         return str(_absolute(source, self._project_dir))

@@ -133,7 +133,7 @@ def _plain_decimals(array: pa.Array) -> Cells:
             return Cells(
                 "text", pa.array([_digits(each) for each in array], pa.string()), origin=str(array.type)
             )
-    return Cells("float", array.cast(pa.float64()), origin=str(array.type))
+    return Cells("float", array.cast(pa.float64()), origin="decimal")
 
 
 def _digits(value: pa.Scalar) -> str | None:

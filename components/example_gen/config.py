@@ -58,9 +58,11 @@ class DataConfig(Section):
     """Where the rows are and how to read them."""
 
     source: str | SplitSources = Field(
-        description="a file, glob, folder, package:path or URL (gs://…, postgresql://…), or one for each split"
+        description="a file, glob, folder, package:path or URL (gs://…, postgresql://…), or one a split"
     )
-    format: Literal["csv"] | None = Field(None, description="left out: told by the files' names")
+    format: Literal["csv", "parquet", "jsonl", "avro", "tfrecord", "arrow"] | None = Field(
+        None, description="left out: told by the files' names"
+    )
     query: str | None = Field(
         None, min_length=1, description="the SQL query whose rows are the data, when source is a database"
     )

@@ -13,7 +13,7 @@ from tfx.types import artifact_utils
 
 from components.base import BeamExecutor, say
 from components.errors import UserError
-from components.example_gen import ingest, notes, sources, splits
+from components.example_gen import database, ingest, notes, sources, splits
 from components.example_gen.config import DataConfig
 from components.example_gen.found import Found
 from components.example_gen.readers import InputFile, Piece, make_reader
@@ -32,7 +32,10 @@ class Executor(BeamExecutor):
         examples = artifact_utils.get_single_instance(output_dict["examples"])
         inputs = sources.find(config)
         reader = make_reader(config, inputs.format)
-        pieces = reader.pieces(inputs.files)
+        if inputs.format == "sql":
+            pieces = database.keep_rows(config, self._get_tmp_dir())
+        else:
+            pieces = reader.pieces(inputs.files)
 
         scanned = self._over_pieces("scan", ingest.Scan(config, inputs.format), pieces)
         survey = merge_pieces([Survey.from_json(each) for each in scanned], pieces, reader)

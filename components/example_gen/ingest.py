@@ -189,7 +189,7 @@ class _PieceWriter:
             if at < 0:
                 typed.append(
                     convert(
-                        arrow_types.Cells("nothing", pa.nulls(batch.num_rows)), kind, self._missing, False
+                        arrow_types.Cells("nothing", pa.nulls(len(block.rows))), kind, self._missing, False
                     ).values
                 )
                 continue

@@ -16,7 +16,7 @@ INFERRED = ("integer", "float", "boolean", "date", "datetime")
 TESTS = {
     "whole": rf"^[+-]?{_WHOLE}$",
     "integer": "",
-    "float": rf"^[+-]?(?:{_WHOLE}\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$",
+    "float": rf"^[+-]?(?:{_WHOLE}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$",
     "boolean": r"^(?i:true|false|yes|no)$",
     "flag": r"^(?i:true|false|yes|no|0|1)$",
     "date": rf"^{_DAY}$",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.errors import UserError
-from components.example_gen import files, spans
+from components.example_gen import database, files, spans
 from components.example_gen.config import DataConfig, SplitSources
 from components.example_gen.files import FileStat
 from components.example_gen.readers import FORMATS, InputFile, format_of
@@ -46,6 +46,8 @@ def find(config: DataConfig) -> Inputs:
     Raises:
       UserError: when nothing is there, or what is there cannot be read as one set of rows.
     """
+    if database.is_database(config):
+        return Inputs((), "sql")
     given: list[tuple[str | None, str]] = (
         list(config.source.given.items())
         if isinstance(config.source, SplitSources)
@@ -153,12 +155,16 @@ def _package_path(source: str) -> str:
     return str(Path(next(iter(spec.submodule_search_locations))) / inside)
 
 
-def fingerprint(inputs: Inputs) -> str:
+def fingerprint(config: DataConfig) -> str:
     """SHA-256 that tells whether the data changed.
 
     Of local files it covers each name, split and all contents. Of remote files, whose contents would have
-    to be fetched, it covers the checksum that the file system keeps, else size and time of change.
+    to be fetched, it covers the checksum that the file system keeps, else size and time of change. Of a
+    query it covers the rows that it gives: it is run for that.
     """
+    if database.is_database(config):
+        return database.fingerprint(config)
+    inputs = find(config)
     total = hashlib.sha256(f"{inputs.spans} {inputs.version}\n".encode())
     for file, stat in zip(inputs.files, inputs.stats):
         content = files.checksum(stat) if files.is_remote(stat.path) else _digest(stat.path)

@@ -116,7 +116,7 @@ def run_project(
       UserError: for what is found before the first step: the data, the code or the home is at fault.
     """
     prepare_home(config.home)
-    fingerprint = sources.fingerprint(sources.find(config.located_data))
+    fingerprint = sources.fingerprint(config.located_data)
     user_code = keep_user_code(config.project_dir, config.model.build, config.home)
     run_id = new_run_id(config.home)
     with run_lock(config.home, run_id):

@@ -35,12 +35,14 @@ class Format:
     Attributes:
       suffixes: endings of its files' names.
       module: the module in this package whose class READER reads it; imported when it is needed.
+      infix: what is telling anywhere in a name: part.tfrecord-00000-of-00002.
       compressed: whether the suffixes may be followed by .gz, .bz2 or .zst.
       nested: whether its files lie in folders of folders, such as a folder a class.
     """
 
     suffixes: tuple[str, ...]
     module: str
+    infix: str = ""
     compressed: bool = False
     nested: bool = False
 
@@ -49,12 +51,18 @@ class Format:
         name = name.lower()
         if self.compressed:
             name = next((name.removesuffix(end) for end in _COMPRESSED if name.endswith(end)), name)
-        return name.endswith(self.suffixes)
+        return name.endswith(self.suffixes) or (bool(self.infix) and self.infix in name.rsplit("/", 1)[-1])
 
 
 # A new format is a line here and a module with a Reader.
 FORMATS: dict[str, Format] = {
     "csv": Format((".csv", ".tsv"), "delimited", compressed=True),
+    "parquet": Format((".parquet", ".pq"), "parquet"),
+    "jsonl": Format((".jsonl", ".ndjson"), "jsonl", compressed=True),
+    "avro": Format((".avro",), "avro"),
+    "tfrecord": Format((".tfrecord", ".tfrecords"), "tfrecord", compressed=True, infix="tfrecord"),
+    "arrow": Format((".arrow", ".feather"), "arrow_files"),
+    "sql": Format((), "sql"),
 }
 
 

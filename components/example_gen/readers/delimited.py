@@ -25,7 +25,7 @@ from components.example_gen.readers.delimited_lines import (
 from components.example_gen.readers.text import open_utf8
 
 # Large enough that the cost of a block vanishes, small enough that a few blocks fit in any memory.
-_BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK = 1 << 30
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pydantic import BaseModel
-from tfx.dsl.io import fileio
 
 from components.label import LabelSpec
 
-_FILE = "ingest.json"
+FOUND_FILE = "ingest.json"
 
 
 class Found(BaseModel):
@@ -40,10 +39,14 @@ class Found(BaseModel):
     notes: list[str]
 
     def save(self, examples_uri: str) -> None:
-        with fileio.open(f"{examples_uri}/{_FILE}", "w") as stream:
+        from tfx.dsl.io import fileio
+
+        with fileio.open(f"{examples_uri}/{FOUND_FILE}", "w") as stream:
             stream.write(self.model_dump_json(indent=1))
 
     @classmethod
     def load(cls, examples_uri: str) -> Found:
-        with fileio.open(f"{examples_uri}/{_FILE}") as stream:
+        from tfx.dsl.io import fileio
+
+        with fileio.open(f"{examples_uri}/{FOUND_FILE}") as stream:
             return cls.model_validate_json(stream.read())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
-from tfx.dsl.io import fileio
 
 from components.label import LabelSpec
 from components.transform.config import CrossFeature, FeatureConfig
 
-_FILE = "plan.json"
+PLAN_FILE = "plan.json"
 
 
 class ModelInput(BaseModel):
@@ -91,12 +90,16 @@ class FeaturePlan(BaseModel):
         return tuple(name for name in self.types if name in needed)
 
     def save(self, graph_uri: str) -> None:
-        with fileio.open(f"{graph_uri}/{_FILE}", "w") as stream:
+        from tfx.dsl.io import fileio
+
+        with fileio.open(f"{graph_uri}/{PLAN_FILE}", "w") as stream:
             stream.write(self.model_dump_json(indent=1))
 
     @classmethod
     def load(cls, graph_uri: str) -> FeaturePlan:
-        with fileio.open(f"{graph_uri}/{_FILE}") as stream:
+        from tfx.dsl.io import fileio
+
+        with fileio.open(f"{graph_uri}/{PLAN_FILE}") as stream:
             return cls.model_validate_json(stream.read())
 
 

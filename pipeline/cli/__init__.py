@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "Run the pipeline: from data to a gated, pushed model.",
     "init": "Write a commented pipeline.yaml for a data file.",
     "config": "Print the resolved configuration.",
+    "features": "Print the feature plan: what becomes of each column, and why.",
     "runs": "List the runs.",
     "show": "Show a run: its steps, artifacts and paths.",
     "serve": "Serve the pushed model over TensorFlow Serving's REST API.",

@@ -9,6 +9,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.errors import UserError
+from components.transform.columns import dense
 from components.transform.plan import FeaturePlan, ModelInput
 from components.transform.preprocessing import Columns, apply, label, preprocess
 
@@ -30,6 +31,11 @@ class Plan:
     def apply(self, inputs: Columns) -> dict[str, tf.Tensor]:
         """The model inputs that the plan makes, to add to or to change."""
         return apply(self._plan, inputs)
+
+    @staticmethod
+    def dense(column: tf.SparseTensor, default: Any) -> tf.Tensor:
+        """A column as [batch, 1], with `default` where a row has no value."""
+        return dense(column, default)
 
 
 def preprocessing_fn(
@@ -56,7 +62,7 @@ def _check(name: str, tensor: Any) -> None:
         raise UserError(
             f"output {name!r} is {tensor!r}; expected float32 or int64 of shape [batch, length]",
             where=_WHERE,
-            fix="make it dense, of a fixed length, and cast it",
+            fix="make it dense with plan.dense(column, default), of a fixed length, and cast it",
         )
 
 

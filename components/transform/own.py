@@ -11,7 +11,7 @@ import tensorflow_transform as tft
 from components.errors import UserError
 from components.transform.columns import dense
 from components.transform.plan import FeaturePlan, ModelInput
-from components.transform.preprocessing import Columns, apply, label, preprocess
+from components.transform.preprocessing import Columns, apply, label, preprocess, sized
 
 _WHERE = "transform.function"
 
@@ -77,12 +77,16 @@ def with_own_inputs(plan: FeaturePlan, output: tft.TFTransformOutput) -> Feature
         for feature in output.transformed_metadata.schema.feature
         if feature.HasField("int_domain")
     }
+    # What the function took over from the plan has the size that it has there.
+    planned = {tensor.name: tensor for tensor in _planned(plan, output)}
     inputs = []
     for name, spec in output.transformed_feature_spec().items():
         if name == plan.label_input:
             continue
         size = 0
-        if spec.dtype == tf.int64:
+        if name in planned and planned[name].dtype == spec.dtype.name:
+            size = planned[name].size
+        elif spec.dtype == tf.int64:
             if name not in domains:
                 raise UserError(
                     f"output {name!r} is int64, and nobody knows how many ids there are",
@@ -92,3 +96,10 @@ def with_own_inputs(plan: FeaturePlan, output: tft.TFTransformOutput) -> Feature
             size = domains[name].max + 1
         inputs.append(ModelInput(name=name, size=size, length=spec.shape[0] if spec.shape else 1))
     return plan.model_copy(update={"own": tuple(inputs)})
+
+
+def _planned(plan: FeaturePlan, output: tft.TFTransformOutput) -> tuple[ModelInput, ...]:
+    try:
+        return sized(plan, output).inputs
+    except tf.errors.NotFoundError:  # without plan.apply there are no vocabularies
+        return ()

@@ -230,6 +230,7 @@ class _PieceWriter:
         if not self._skipped:
             return
         self._tally.skipped = len(self._skipped)
+        self._skipped.sort(key=lambda each: each.row)
         places = self._reader.places(self._piece, [each.row for each in self._skipped])
         with fileio.open(self._plan.skipped_file(self._index), "w") as stream:
             for place, each in zip(places, self._skipped):

@@ -230,13 +230,17 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
     for index, column in enumerate(config.data.exclude):
         if column == config.label:
             yield ("data", "exclude", index), f"{column!r} is the label and cannot be excluded"
+    if config.data.weight == config.label:
+        yield ("data", "weight"), f"{config.label!r} is the label and cannot be the weight"
     for column, feature in config.features.items():
         if isinstance(feature, CrossFeature):
             for index, part in enumerate(feature.of):
-                if part == config.label or part in config.data.exclude:
-                    yield ("features", column, "of", index), f"{part!r} is the label or excluded"
+                if part in (config.label, config.data.weight) or part in config.data.exclude:
+                    yield ("features", column, "of", index), f"{part!r} is the label, the weight or excluded"
         if column == config.label:
             yield ("features", column), "is the label and cannot be a feature"
+        elif column == config.data.weight:
+            yield ("features", column), "is the weight of the rows and cannot be a feature"
         elif column in config.data.exclude:
             yield ("features", column), "is excluded by data.exclude; take it out of one of the two"
     for metric in config.evaluate.gate or ():

@@ -8,7 +8,7 @@ import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import config_pb2
 
 from components.evaluator.config import FALLING, METRICS, Threshold
-from components.evaluator.predictions import LABEL
+from components.evaluator.predictions import LABEL, WEIGHT
 
 # Metric to TFMA's class for it, by task: a loss is another class for two classes than for many.
 _CLASSES = {
@@ -33,10 +33,11 @@ def eval_config(
     gate: Mapping[str, Threshold],
     *,
     has_baseline: bool,
+    weighted: bool,
 ) -> config_pb2.EvalConfig:
     """What TFMA computes, overall and by slice; the gate's thresholds hold overall only.
 
-    Each metric goes by its own name in TFMA's results.
+    Each metric goes by its own name in TFMA's results. Weights weigh the metrics, not the count of examples.
     """
     config = config_pb2.EvalConfig()
     names = [tfma.CANDIDATE_KEY, tfma.BASELINE_KEY] if has_baseline else [""]
@@ -44,14 +45,17 @@ def eval_config(
         config.model_specs.add(
             name=name,
             label_key=LABEL,
+            example_weight_key=WEIGHT if weighted else None,
             prediction_key=name or tfma.CANDIDATE_KEY,
             is_baseline=name == tfma.BASELINE_KEY,
         )
     config.slicing_specs.add()
     for columns in slices:
         config.slicing_specs.add(feature_keys=columns)
+    counted = config.metrics_specs.add()
+    counted.metrics.add(class_name="ExampleCount")
+    counted.example_weights.unweighted = True
     metrics = config.metrics_specs.add()
-    metrics.metrics.add(class_name="ExampleCount")
     for name in METRICS[task]:
         metric = metrics.metrics.add(class_name=_CLASSES[task][name], config=f'"name": "{name}"')
         if name in gate:

@@ -18,7 +18,7 @@ from components.errors import UserError
 from components.evaluator.config import DEFAULT_GATES, METRICS, EvaluateConfig
 from components.evaluator.eval_config import eval_config
 from components.evaluator.gate import Verdict, judge
-from components.evaluator.predictions import Exported, Predict
+from components.evaluator.predictions import LABEL, WEIGHT, Exported, Predict
 from components.records import split_files
 from components.schema_gen.executor import load as load_schema
 
@@ -74,14 +74,19 @@ class Executor(BeamExecutor):
     ) -> None:
         task = candidate.about["task"]
         slices = sorted({column for columns in config.slices for column in columns})
+        known = {LABEL: candidate.about["label_input"]}
+        if "weight_input" in candidate.about:
+            known[WEIGHT] = candidate.about["weight_input"]
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
                 | "Files" >> beam.Create(files)
-                | "Predict" >> beam.ParDo(Predict(models, task, candidate.about["label_input"], slices))
+                | "Predict" >> beam.ParDo(Predict(models, task, known, slices))
                 | "Evaluate"
                 >> tfma.ExtractEvaluateAndWriteResults(
-                    eval_config=eval_config(task, config.slices, gate, has_baseline=len(models) > 1),
+                    eval_config=eval_config(
+                        task, config.slices, gate, has_baseline=len(models) > 1, weighted=WEIGHT in known
+                    ),
                     eval_shared_model={name: _shared(name, path) for name, path in models.items()},
                     output_path=output,
                 )

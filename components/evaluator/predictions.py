@@ -14,6 +14,7 @@ from apache_beam.utils import shared
 from components.records import read_serialized
 
 LABEL = "headrace_label"
+WEIGHT = "headrace_weight"
 _BATCH_ROWS = 4096
 
 
@@ -53,11 +54,12 @@ class Predict(beam.DoFn):
 
     Args:
       models: name of the prediction's column to the SavedModel's folder; the first says what the labels are.
+      known: column to the transformed feature that is put there: the label, and the weight if there is one.
       slices: raw columns to keep.
     """
 
-    def __init__(self, models: dict[str, str], task: str, label_input: str, slices: list[str]) -> None:
-        self._models, self._task, self._label_input, self._slices = models, task, label_input, slices
+    def __init__(self, models: dict[str, str], task: str, known: dict[str, str], slices: list[str]) -> None:
+        self._models, self._task, self._known, self._slices = models, task, known, slices
         self._handles = {name: shared.Shared() for name in models}
 
     def setup(self) -> None:
@@ -75,8 +77,10 @@ class Predict(beam.DoFn):
         first = next(iter(self._loaded.values()))
         for serialized in read_serialized(path, _BATCH_ROWS):
             examples = tf.constant(serialized)
-            labels = first.signatures["transform_features"](examples=examples)[self._label_input]
-            columns = {LABEL: _lists(labels.numpy().reshape(-1, 1))}
+            features = first.signatures["transform_features"](examples=examples)
+            columns = {
+                column: _lists(features[name].numpy().reshape(-1, 1)) for column, name in self._known.items()
+            }
             for name, loaded in self._loaded.items():
                 columns[name] = _lists(self._scores(loaded.signatures["serving_default"](examples=examples)))
             if self._slices:

@@ -7,27 +7,12 @@ from typing import Annotated, Literal, Union
 
 from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
+from components.example_gen.split_config import SplitConfig
 from components.section import Section
 
 ColumnType = Literal["integer", "float", "boolean", "date", "datetime", "text"]
 
 MISSING_TOKENS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
-
-
-class SplitConfig(Section):
-    """How rows are dealt to the train, eval and test splits."""
-
-    by: Literal["hash"] = Field(
-        "hash", description="hash: by the row's content, so that equal rows never straddle splits"
-    )
-    train: PositiveInt = Field(8, description="parts of the rows that go to train")
-    eval: PositiveInt = Field(1, description="parts that go to eval, which early stopping watches")
-    test: PositiveInt = Field(1, description="parts that go to test, which the Evaluator judges on")
-
-    @property
-    def parts(self) -> dict[str, int]:
-        """Split name to its number of parts, in the order in which TFX lists them."""
-        return {"train": self.train, "eval": self.eval, "test": self.test}
 
 
 class SplitSources(Section):
@@ -100,6 +85,13 @@ class DataConfig(Section):
     )
     exclude: tuple[str, ...] = Field((), description="columns that no model may see")
     split: SplitConfig = SplitConfig()
+    weight: str | None = Field(
+        None, min_length=1, description="a column that says how much each row counts: 0 or more, no feature"
+    )
+    on_missing_label: Literal["drop", "error"] = Field(
+        "drop",
+        description="what becomes of rows whose label is missing: left out and counted, or the run stops",
+    )
 
     @field_validator("encoding")
     @classmethod
@@ -114,10 +106,12 @@ class DataConfig(Section):
     @model_validator(mode="after")
     def _no_contradiction(self) -> DataConfig:
         for name in self.columns:
-            if name in self.exclude:
+            if name in self.exclude and name != self.split.column:
                 raise ValueError(f"column {name!r} is both declared in columns and excluded")
         if self.names and self.header:
             raise ValueError("names are for files without a header: set header: false")
         if len(set(self.names)) < len(self.names):
             raise ValueError("a name stands twice in names")
+        if self.weight in self.exclude:
+            raise ValueError(f"column {self.weight!r} is the weight and cannot be excluded")
         return self

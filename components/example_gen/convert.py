@@ -81,7 +81,8 @@ def _parse(cells: pa.Array, kind: str, missing: pa.Array, parse: bool) -> Conver
         is_true = pc.is_in(pc.utf8_lower(text), value_set=_TRUE).cast(pa.int64())
         return Converted(_without(is_true, gone))
     if kind == "float":
-        return _narrow(pc.replace_substring_regex(present, r"^\+", "").cast(pa.float64()))
+        wide = pc.replace_substring_regex(present, r"^\+", "").cast(pa.float64())
+        return _narrow(wide, finite=True)
     return Converted(present)
 
 
@@ -91,11 +92,16 @@ def _without(values: pa.Array, gone: np.ndarray) -> pa.Array:
     return pc.if_else(pa.array(gone), pa.scalar(None, values.type), values)
 
 
-def _narrow(wide: pa.Array) -> Converted:
+def _narrow(wide: pa.Array, finite: bool = False) -> Converted:
+    """As float32.
+
+    Args:
+      finite: no value was infinite before it was read: those that are now are beyond even float64.
+    """
     values = wide.fill_null(0.0).to_numpy(zero_copy_only=False)
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
-    too_large = np.isinf(narrow) & np.isfinite(values)
+    too_large = np.isinf(narrow) & (finite | np.isfinite(values))
     gone = ~np.isfinite(narrow) | wide.is_null().to_numpy(zero_copy_only=False)
     kept = narrow.astype(np.float64)
     with np.errstate(invalid="ignore"):

@@ -15,9 +15,9 @@ import pyarrow as pa
 from components.errors import UserError
 from components.example_gen import arrow_types
 from components.example_gen.config import DataConfig
+from components.example_gen.hashing import row_hashes
 from components.example_gen.readers import Piece
 from components.example_gen.readers.objects import batch_of
-from components.example_gen.row_hash import row_hashes
 
 _ROWS = 20_000
 # Of what SQLAlchemy and its dialects speak to; anything else is a database when there is a query.
@@ -78,11 +78,7 @@ def fingerprint(config: DataConfig) -> str:
     total, rows, names = 0, 0, []
     for batch in _batches(config):
         names = batch.schema.names
-        cells = {
-            name: arrow_types.plain(column) for name, column in zip(names, arrow_types.flatten(batch).columns)
-        }
-        known = {name: each.values for name, each in cells.items() if each and each.lengths is None}
-        hashes = row_hashes(pa.RecordBatch.from_arrays(list(known.values()), list(known)))
+        hashes = row_hashes(arrow_types.flatten(batch))
         total = (total + int(hashes.sum())) % 2**64
         rows += batch.num_rows
     return hashlib.sha256(f"{config.query}\0{names}\0{rows}\0{total}".encode()).hexdigest()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from components.example_gen.row_hash import value_hashes
+from components.example_gen.hashing import cell_hashes
 
 _KEPT = 1024  # the error is about 1 / sqrt(_KEPT)
 
@@ -23,7 +23,7 @@ class Distinct:
 
     def add_column(self, values: pa.Array) -> None:
         """Takes in values without nulls."""
-        self._add(value_hashes(values))
+        self._add(cell_hashes(values))
 
     def merge(self, other: Distinct) -> None:
         """Takes in what another has seen."""

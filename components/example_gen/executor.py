@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -13,11 +13,15 @@ from tfx.types import artifact_utils
 
 from components.base import BeamExecutor, say
 from components.errors import UserError
-from components.example_gen import database, ingest, notes, sources, splits
+from components.example_gen import database, ingest, notes, sources, splitting
 from components.example_gen.config import DataConfig
 from components.example_gen.found import Found
-from components.example_gen.readers import InputFile, Piece, make_reader
+from components.example_gen.readers import Piece, make_reader
+from components.example_gen.split_shards import is_dealt
+from components.example_gen.splits.choose import held_back
+from components.example_gen.splits.lookahead import Lookahead
 from components.example_gen.survey import Survey, column_types, merge_pieces, no_column
+from components.example_gen.tally import Tally, total
 from components.label import LabelSpec, find_label
 from components.records import FILE_FORMAT
 
@@ -49,15 +53,30 @@ class Executor(BeamExecutor):
             format=inputs.format,
             types={name: kind for name, kind in types.items() if name not in config.exclude},
             lists=tuple(name for name in types if survey.columns[name].longest > 1),
-            label=label,
-            parts=_dealt(config, inputs.files),
+            scratch=self._get_tmp_dir(),
+        )
+        dealt = splitting.dealt_splits(config, inputs.files)
+        chosen = splitting.choose_dealer(config, survey, types, label, dealt)
+        if isinstance(chosen, Lookahead):
+            look = ingest.Look(plan, chosen, splitting.needed(config, label))
+            for seen in self._over_pieces(
+                "look", look, [each for each in pieces if is_dealt(each.split, dealt)]
+            ):
+                chosen.merge(seen)
+            chosen = chosen.dealer()
+        split = splitting.split_plan(
+            config,
+            survey,
+            label,
+            dealt,
+            chosen,
             uri=examples.uri,
             scratch=self._get_tmp_dir(),
             shards=len(pieces),
         )
-        tally = ingest.total(self._over_pieces("write", ingest.Write(plan), pieces))
-        splits.check(tally.rows, tally.classes, label.name)
-        said += _notes_of(tally, label)
+        tally = total(self._over_pieces("write", ingest.Write(plan, split), pieces))
+        outcome = splitting.judge(config, split, tally)
+        said += [*_notes_of(tally, label, config), *outcome.notes]
         if tally.skipped:
             _join([plan.skipped_file(index) for index in range(len(pieces))], f"{examples.uri}/{_SKIPPED}")
 
@@ -71,6 +90,9 @@ class Executor(BeamExecutor):
         if len(inputs.spans) > 1:
             examples.set_string_custom_property("spans", ",".join(map(str, inputs.spans)))
         examples.set_int_custom_property("rows", sum(tally.rows.values()))
+        examples.set_json_value_custom_property("split_rows", tally.rows)
+        examples.set_json_value_custom_property("split_classes", tally.classes)
+        examples.set_json_value_custom_property("straddling_rows", outcome.straddling)
         for note in said:
             logging.info("%s", note)
         Found(
@@ -88,9 +110,12 @@ class Executor(BeamExecutor):
             present=tally.present,
             skipped=tally.skipped,
             notes=said,
+            weight=config.weight,
+            weight_mean=outcome.weight_mean,
+            held_back=held_back(config.split),
+            straddling=outcome.straddling,
         ).save(examples.uri)
-        counted = ", ".join(f"{split} {number:,}" for split, number in tally.rows.items())
-        say(examples, f"{sum(tally.rows.values()):,} rows ({counted})" + "".join(f"; {n}" for n in said))
+        say(examples, "; ".join([*outcome.account, *said]))
 
     def _over_pieces(self, name: str, work: beam.DoFn, pieces: list[Piece]) -> list[Any]:
         """Runs `work` on each piece and gives its results in the order of the pieces."""
@@ -111,14 +136,6 @@ class Executor(BeamExecutor):
         return [result["found"] for result in results]
 
 
-def _dealt(config: DataConfig, files: Sequence[InputFile]) -> dict[str, int]:
-    """The splits that rows are dealt to, with their parts: train, and those without files of their own."""
-    given = {file.split for file in files}
-    return {
-        split: parts for split, parts in config.split.parts.items() if split == "train" or split not in given
-    }
-
-
 def _label(name: str, task: Any, survey: Survey, types: Mapping[str, str]) -> LabelSpec:
     if name not in types:
         raise no_column(name, list(types), "label")
@@ -128,7 +145,7 @@ def _label(name: str, task: Any, survey: Survey, types: Mapping[str, str]) -> La
     return find_label(name, types[name], scan.distinct_values(types[name]), task)
 
 
-def _notes_of(tally: ingest.Tally, label: LabelSpec) -> list[str]:
+def _notes_of(tally: Tally, label: LabelSpec, config: DataConfig) -> list[str]:
     """What only writing can tell."""
     said = [
         f"column {name!r}: float32 changes {changed:,} numbers; declare it integer or text to keep them"
@@ -140,6 +157,9 @@ def _notes_of(tally: ingest.Tally, label: LabelSpec) -> list[str]:
     ]
     if tally.unlabelled:
         said.append(f"dropped {tally.unlabelled:,} rows whose label {label.name!r} is missing")
+    if tally.unweighted:
+        said.append(f"dropped {tally.unweighted:,} rows whose weight {config.weight!r} is missing")
+    said += [remark.replace("{n}", f"{number:,}") for remark, number in tally.remarks.items()]
     return said
 
 

@@ -25,6 +25,10 @@ class Found(BaseModel):
       words: how many words the values of each text column have on average.
       skipped: rows that were left out because data.on_bad_row says so; see skipped_rows.jsonl.
       notes: what a person should know of how the rows were read.
+      weight: the column that says how much each row counts.
+      weight_mean: its mean over train.
+      held_back: columns that are no features unless they are declared to be, and why.
+      straddling: how many rows of eval and test have their content in train as well; empty: none can.
     """
 
     label: LabelSpec
@@ -37,6 +41,10 @@ class Found(BaseModel):
     words: dict[str, float] = {}
     skipped: int = 0
     notes: list[str]
+    weight: str | None = None
+    weight_mean: float = 1.0
+    held_back: dict[str, str] = {}
+    straddling: dict[str, int] = {}
 
     def save(self, examples_uri: str) -> None:
         from tfx.dsl.io import fileio

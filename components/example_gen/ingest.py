@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from tfx.dsl.io import fileio
 from tfx_bsl.coders import example_coder
 
 from components.errors import UserError, cut
-from components.example_gen import arrow_types, splits, survey
+from components.example_gen import arrow_types, survey
 from components.example_gen.config import DataConfig
-from components.example_gen.convert import Converted, convert
-from components.example_gen.patterns import INFERRED
 from components.example_gen.readers import Block, Piece, Reader, Skipped, make_reader
-from components.example_gen.sources import SPLITS
-from components.label import LabelSpec, class_name
-from components.records import ShardWriter, shard_name
+from components.example_gen.split_shards import SplitPlan, SplitShards, is_dealt
+from components.example_gen.splits.lookahead import Lookahead
+from components.example_gen.splits.rows import Rows
+from components.example_gen.typed import Typer
 
 # A skipped row is kept so that it can be mended; a whole file behind an open quote need not be.
 _LONGEST_SKIPPED = 10_000
@@ -31,61 +29,28 @@ _LONGEST_SKIPPED = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """All that writing a piece needs to know.
+    """All that reading a piece needs to know once its columns are known.
 
     Attributes:
       format: of the source.
       types: of the columns that are written.
       lists: those of which a row may have several values.
-      parts: of the splits that rows are dealt to, unless their piece says which is theirs.
-      uri: of the Examples artifact.
       scratch: a folder for what the pieces leave to be put together.
-      shards: how many pieces there are.
     """
 
     config: DataConfig
     format: str
     types: dict[str, str]
     lists: tuple[str, ...]
-    label: LabelSpec
-    parts: dict[str, int]
-    uri: str
     scratch: str
-    shards: int
 
     def skipped_file(self, index: int) -> str:
         """Where the skipped rows of a piece are listed."""
         return f"{self.scratch}/skipped-{index:05d}.jsonl"
 
-
-@dataclasses.dataclass
-class Tally:
-    """What writing came to: rows and classes of each split, and what was not kept as it stood."""
-
-    rows: dict[str, int]
-    classes: dict[str, dict[str, int]]
-    present: dict[str, int] = dataclasses.field(default_factory=dict)
-    changed: dict[str, int] = dataclasses.field(default_factory=dict)
-    too_large: dict[str, int] = dataclasses.field(default_factory=dict)
-    unlabelled: int = 0
-    skipped: int = 0
-
-
-def total(tallies: list[dict[str, Any]]) -> Tally:
-    """The sum of the pieces' tallies."""
-    sums: dict[str, Counter[str]] = {key: Counter() for key in ("rows", "present", "changed", "too_large")}
-    classes: dict[str, Counter[str]] = {}
-    for tally in tallies:
-        for key, counter in sums.items():
-            counter.update(tally[key])
-        for split, counts in tally["classes"].items():
-            classes.setdefault(split, Counter()).update(counts)
-    return Tally(
-        classes={split: dict(counts) for split, counts in classes.items()},
-        unlabelled=sum(tally["unlabelled"] for tally in tallies),
-        skipped=sum(tally["skipped"] for tally in tallies),
-        **{key: dict(counter) for key, counter in sums.items()},
-    )
+    def typer(self, reader: Reader, piece: Piece) -> Typer:
+        """What gives the cells of a piece their types."""
+        return Typer(self.config, reader, self.lists, piece.path)
 
 
 class _PerPiece(beam.DoFn):
@@ -114,122 +79,81 @@ class Scan(_PerPiece):
         return survey.survey_piece(reader, piece, index, self._config).to_json()
 
 
+class Look(_PerPiece):
+    """Shows the rows of a piece that will be kept to whoever must know them all before they are dealt.
+
+    Args:
+      needed: columns without which a row is not kept.
+    """
+
+    def __init__(self, plan: Plan, lookahead: Lookahead, needed: Sequence[str]) -> None:
+        super().__init__(plan.config, plan.format)
+        self._plan, self._lookahead = plan, lookahead
+        self._needed = {name: plan.types[name] for name in needed}
+
+    def work(self, reader: Reader, index: int, piece: Piece) -> Any:
+        reader.scanned = True
+        typer = self._plan.typer(reader, piece)
+        lookahead = copy.deepcopy(self._lookahead)
+        for block in reader.blocks(piece):
+            if len(block.rows):
+                cells = _cells(block)
+                columns = typer.batch(cells, self._needed).columns
+                keep = np.logical_and.reduce([each.is_valid() for each in columns])
+                lookahead.add(Rows(cells, typer.texts(cells, lookahead.needs)), keep)
+        return lookahead.to_json()
+
+
 class Write(_PerPiece):
     """Writes the rows of a piece as a shard of every split that they go to."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, split: SplitPlan) -> None:
         super().__init__(plan.config, plan.format)
-        self._plan = plan
+        self._plan, self._split = plan, split
 
     def work(self, reader: Reader, index: int, piece: Piece) -> dict[str, Any]:
         reader.scanned = True
-        return _PieceWriter(self._plan, reader, index, piece).run()
+        return _PieceWriter(self._plan, self._split, reader, index, piece).run()
 
 
 class _PieceWriter:
     """One piece on its way to its shards."""
 
-    def __init__(self, plan: Plan, reader: Reader, index: int, piece: Piece) -> None:
+    def __init__(self, plan: Plan, split: SplitPlan, reader: Reader, index: int, piece: Piece) -> None:
         self._plan, self._reader, self._index, self._piece = plan, reader, index, piece
-        self._missing = pa.array(list(plan.config.missing), pa.string())
-        self._tally = Tally(rows=dict.fromkeys(SPLITS, 0), classes={split: {} for split in SPLITS})
+        self._needs = split.dealer.needs if is_dealt(piece.split, split.dealt) else ()
+        self._shards = SplitShards(split, index)
+        self._typer = plan.typer(reader, piece)
         self._encoder = example_coder.RecordBatchToExamplesEncoder()
-        self._writers: dict[str, ShardWriter] = {}
         self._skipped: list[Skipped] = []
 
     def run(self) -> dict[str, Any]:
         for block in self._reader.blocks(self._piece):
             self._skipped.extend(block.skipped)
             if len(block.rows):
-                self._write(self._typed(block))
-        for writer in self._writers.values():
-            writer.close()
+                self._write(block)
+        self._shards.close()
         self._list_skipped()
-        return dataclasses.asdict(self._tally)
+        tally = self._shards.tally
+        tally.changed, tally.too_large = self._typer.changed, self._typer.too_large
+        return dataclasses.asdict(tally)
 
-    def _write(self, batch: pa.RecordBatch) -> None:
-        plan, tally = self._plan, self._tally
-        label = batch.column(batch.schema.get_field_index(plan.label.name))
-        labelled = label.is_valid().to_numpy(zero_copy_only=False)
-        tally.unlabelled += int((~labelled).sum())
-        records = np.array(self._encoder.encode(_as_lists(batch)), dtype=object)
-        for split, mine in self._deal(batch):
-            mine &= labelled
-            if not mine.any():
-                continue
-            self._writer(split).write(records[mine])
-            tally.rows[split] += int(mine.sum())
-            if split == "train":
-                _count_present(batch, mine, tally.present)
-            if plan.label.classes:
-                self._count_classes(label.filter(pa.array(mine)), tally.classes[split])
-
-    def _deal(self, batch: pa.RecordBatch) -> Iterator[tuple[str, np.ndarray]]:
-        """Each split with which of the rows are its own."""
-        parts, given = self._plan.parts, self._piece.split
-        if given and (given != "train" or len(parts) == 1):
-            yield given, np.ones(batch.num_rows, bool)
-            return
-        dealt = splits.by_content(batch, parts)
-        for number, split in enumerate(parts):
-            yield split, dealt == number
-
-    def _writer(self, split: str) -> ShardWriter:
-        if split not in self._writers:
-            shard = shard_name(self._index, self._plan.shards)
-            self._writers[split] = ShardWriter(f"{self._plan.uri}/Split-{split}/{shard}")
-        return self._writers[split]
-
-    def _typed(self, block: Block) -> pa.RecordBatch:
-        """The columns that are written, each of its type."""
-        batch = arrow_types.flatten(block.batch)
-        typed = []
-        for name, kind in self._plan.types.items():
-            at = batch.schema.get_field_index(name)
-            if at < 0:
-                typed.append(
-                    convert(
-                        arrow_types.Cells("nothing", pa.nulls(len(block.rows))), kind, self._missing, False
-                    ).values
-                )
-                continue
-            cells = arrow_types.plain(batch.column(at))
-            if cells is None:
-                raise UserError(f"column {name!r} is a {batch.column(at).type} here", where=self._piece.path)
-            parse = survey.infers(batch.schema.field(at), self._plan.config, self._reader) == INFERRED
-            converted = convert(cells, kind, self._missing, parse)
-            self._count_lost(name, converted)
-            typed.append(self._shaped(name, converted.values, cells.lengths))
-        return pa.RecordBatch.from_arrays(typed, list(self._plan.types))
-
-    def _shaped(self, name: str, values: pa.Array, lengths: np.ndarray | None) -> pa.Array:
-        if lengths is None:
-            return values
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-        lists = pa.ListArray.from_arrays(pa.array(offsets), values)
-        if name in self._plan.lists:
-            return lists
-        # No row has more than one value.
-        places = np.where(lengths > 0, offsets[:-1], 0)
-        return values.take(pa.array(places, mask=lengths == 0))
-
-    def _count_lost(self, name: str, converted: Converted) -> None:
-        for number, counts in (
-            (converted.changed, self._tally.changed),
-            (converted.too_large, self._tally.too_large),
-        ):
-            if number:
-                counts[name] = counts.get(name, 0) + number
-
-    def _count_classes(self, values: pa.Array, counts: dict[str, int]) -> None:
-        for item in pc.value_counts(values).to_pylist():
-            name = class_name(self._plan.label.type, item["values"])
-            counts[name] = counts.get(name, 0) + item["counts"]
+    def _write(self, block: Block) -> None:
+        cells = _cells(block)
+        typed = self._typer.batch(cells, self._plan.types)
+        self._shards.write(
+            Rows(cells, self._typer.texts(cells, self._needs)),
+            typed,
+            np.array(self._encoder.encode(_as_lists(typed)), dtype=object),
+            given=self._piece.split,
+            place=lambda row: self._reader.places(self._piece, [int(block.rows[row])])[0],
+        )
 
     def _list_skipped(self) -> None:
         if not self._skipped:
             return
-        self._tally.skipped = len(self._skipped)
+        self._shards.tally.skipped = len(self._skipped)
+        self._skipped.sort(key=lambda each: each.row)
         places = self._reader.places(self._piece, [each.row for each in self._skipped])
         with fileio.open(self._plan.skipped_file(self._index), "w") as stream:
             for place, each in zip(places, self._skipped):
@@ -237,12 +161,10 @@ class _PieceWriter:
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _count_present(batch: pa.RecordBatch, mine: np.ndarray, present: dict[str, int]) -> None:
-    for name, column in zip(batch.schema.names, batch.columns):
-        there = column.is_valid().to_numpy(zero_copy_only=False)
-        if pa.types.is_list(column.type):
-            there = column.value_lengths().to_numpy(zero_copy_only=False) > 0
-        present[name] = present.get(name, 0) + int((there & mine).sum())
+def _cells(block: Block) -> pa.RecordBatch:
+    cells = arrow_types.flatten(block.batch)
+    # A batch without a column does not know how many rows it has: objects without a key.
+    return cells if cells.num_columns else pa.RecordBatch.from_arrays([pa.nulls(len(block.rows))], [""])
 
 
 def _as_lists(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -14,8 +14,8 @@ from components.example_gen import database, files, spans
 from components.example_gen.config import DataConfig, SplitSources
 from components.example_gen.files import FileStat
 from components.example_gen.readers import FORMATS, InputFile, format_of
+from components.example_gen.split_config import SPLITS
 
-SPLITS = ("train", "eval", "test")
 _FOLDERS = {"validation": "eval", "valid": "eval", "val": "eval", **{name: name for name in SPLITS}}
 
 

@@ -7,6 +7,8 @@ import tensorflow as tf
 from components.transform.plan import FeaturePlan
 
 Features = dict[str, tf.Tensor]
+# Model inputs, labels, and weights where the rows have them, as Keras takes them.
+Rows = tuple[Features, tf.Tensor] | tuple[Features, tf.Tensor, tf.Tensor]
 
 # Compressed bytes up to which the rows are kept in memory, parsed. Parsed rows take about ten times as much.
 MEMORY_LIMIT = 256 << 20
@@ -16,10 +18,13 @@ _READ_BUFFER = 8 << 20
 
 
 def feature_spec(plan: FeaturePlan) -> dict[str, tf.io.FixedLenFeature]:
-    """How the transformed examples parse: every model input [length], and the label [1]."""
+    """How the transformed examples parse: every model input [length], the label and the weight [1]."""
     spec = {tensor.name: tf.io.FixedLenFeature([tensor.length], tensor.dtype) for tensor in plan.inputs}
     dtype = tf.float32 if plan.label.task == "regression" else tf.int64
-    return {**spec, plan.label_input: tf.io.FixedLenFeature([1], dtype)}
+    spec[plan.label_input] = tf.io.FixedLenFeature([1], dtype)
+    if plan.weight_input:
+        spec[plan.weight_input] = tf.io.FixedLenFeature([1], tf.float32)
+    return spec
 
 
 def _records(files: list[str]) -> tf.data.Dataset:
@@ -34,19 +39,21 @@ def _records(files: list[str]) -> tf.data.Dataset:
 def _parse(records: tf.data.Dataset, plan: FeaturePlan, rows: int) -> tf.data.Dataset:
     spec = feature_spec(plan)
 
-    def parse(serialized: tf.Tensor) -> tuple[Features, tf.Tensor]:
+    def parse(serialized: tf.Tensor) -> Rows:
         features = tf.io.parse_example(serialized, spec)
         label = features.pop(plan.label_input)
+        if plan.weight_input:
+            weight = features.pop(plan.weight_input)
+            return features, label, weight
         return features, label
 
     return records.batch(rows).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 
 
-def load(files: list[str], plan: FeaturePlan) -> tuple[Features, tf.Tensor]:
-    """All rows in memory: one tensor a model input [rows, length], and the labels [rows, 1]."""
+def load(files: list[str], plan: FeaturePlan) -> Rows:
+    """All rows in memory: one tensor a model input [rows, length], the labels and weights [rows, 1]."""
     parts = list(_parse(_records(files), plan, _PARSE_ROWS))
-    features = {name: tf.concat([part[0][name] for part in parts], 0) for name in parts[0][0]}
-    return features, tf.concat([part[1] for part in parts], 0)
+    return tf.nest.map_structure(lambda *tensors: tf.concat(tensors, 0), *parts)
 
 
 def count(files: list[str]) -> int:
@@ -54,16 +61,15 @@ def count(files: list[str]) -> int:
     return sum(len(block) for block in _records(files).batch(_PARSE_ROWS).as_numpy_iterator())
 
 
-def batches_in_memory(rows: tuple[Features, tf.Tensor], *, batch_size: int, seed: int) -> tf.data.Dataset:
+def batches_in_memory(rows: Rows, *, batch_size: int, seed: int) -> tf.data.Dataset:
     """Endless shuffled batches of rows in memory: indices are shuffled, rows are gathered a batch at a time.
 
     Endless, because a dataset that ends makes Keras run its optimizer once too often in each epoch.
     """
-    features, labels = rows
-    rows_in_all = int(labels.shape[0])
+    rows_in_all = int(rows[1].shape[0])
 
-    def gather(index: tf.Tensor) -> tuple[Features, tf.Tensor]:
-        return {name: tf.gather(tensor, index) for name, tensor in features.items()}, tf.gather(labels, index)
+    def gather(index: tf.Tensor) -> Rows:
+        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, index), rows)
 
     return (
         tf.data.Dataset.range(rows_in_all)

@@ -53,11 +53,11 @@ class Executor(base_executor.BaseExecutor):
             model.compile(
                 learning.optimizer(train, steps * train.epochs),
                 learning.loss(plan),
-                metrics=learning.metrics(plan),
+                **learning.compiled_metrics(plan),
                 steps_per_execution=min(train.steps_per_execution, steps),
             )
-        features, labels = data.load(split_files(examples, "eval"), plan)
-        evaluation = tf.data.Dataset.from_tensor_slices((features, labels)).batch(_EVAL_BATCH)
+        watched = data.load(split_files(examples, "eval"), plan)
+        evaluation = tf.data.Dataset.from_tensor_slices(watched).batch(_EVAL_BATCH)
         pace = _Pace(rows=steps * batch_size)
         history = model.fit(
             batches,

@@ -3,7 +3,7 @@
 Signatures:
   serving_default: `examples`, serialized tf.Examples, string [n]; any column may be left out.
   serving_raw: one tensor [n] for each raw column the model uses, for plain JSON.
-  transform_features: `examples` to the transformed features and label, for TFMA.
+  transform_features: `examples` to the transformed features, label and weight, for TFMA.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Served(tf.Module):
         self._loaded = vars(loader)
         raw = transform.raw_feature_spec()
         self._columns = {name: raw[name] for name in plan.columns}
-        self._label = {plan.label.name: raw[plan.label.name]}
+        self._known_later = {name: raw[name] for name in plan.known_later}
 
     def _answer(self, columns: dict[str, tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(columns)
@@ -68,7 +68,7 @@ class _Served(tf.Module):
 
     @_function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
     def transform_features(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
-        return self._transform(tf.io.parse_example(examples, {**self._columns, **self._label}))
+        return self._transform(tf.io.parse_example(examples, {**self._columns, **self._known_later}))
 
     def serving_raw(self) -> Any:
         """The concrete function, whose inputs are named after the columns."""
@@ -123,6 +123,8 @@ def export(
         "label_input": plan.label_input,
         "features": {name: plan.types[name] for name in plan.columns},
     }
+    if plan.weight:
+        description["weight_input"] = plan.weight.input
     if plan.label.classes:
         description["classes"] = list(plan.label.classes)
     fileio.makedirs(f"{folder}/assets.extra")

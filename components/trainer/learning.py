@@ -45,6 +45,11 @@ def loss(plan: FeaturePlan) -> keras.losses.Loss:
     return keras.losses.MeanSquaredError()
 
 
+def compiled_metrics(plan: FeaturePlan) -> dict[str, list[keras.metrics.Metric]]:
+    """The metrics as `compile` takes them: weighted where the rows are."""
+    return {"weighted_metrics" if plan.weight else "metrics": metrics(plan)}
+
+
 def metrics(plan: FeaturePlan) -> list[keras.metrics.Metric]:
     """What is followed on the eval split while training."""
     if plan.label.task == "binary":

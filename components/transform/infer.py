@@ -20,7 +20,7 @@ from components.transform.config import (
     NumericFeature,
     TextFeature,
 )
-from components.transform.plan import FeaturePlan, PlannedFeature, input_name
+from components.transform.plan import FeaturePlan, PlannedFeature, RowWeight, input_name
 
 # An integer column with at most so many distinct values is a code (an hour, a weekday), not a quantity.
 _MOST_CODES = 32
@@ -49,7 +49,7 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
     """
     features = []
     for name, kind in found.types.items():
-        if name == found.label.name:
+        if name in (found.label.name, found.weight):
             continue
         if name in declared:
             config, why = declared[name], "declared"
@@ -60,11 +60,15 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
     for name, config in declared.items():
         if name not in found.types:
             features.append(_cross(found, name, config))
+    weight = None
+    if found.weight:
+        weight = RowWeight(column=found.weight, input=input_name(found.weight), mean=found.weight_mean)
     plan = FeaturePlan(
         label=found.label,
         label_input=input_name(found.label.name),
         features=tuple(features),
         types=found.types,
+        weight=weight,
     )
     if not plan.used:
         reasons = "; ".join(f"{feature.name}: {feature.why}" for feature in plan.dropped[:5])
@@ -78,6 +82,8 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
 
 
 def _infer(found: Found, name: str, kind: str) -> tuple[FeatureConfig, str]:
+    if name in found.held_back:
+        return DropFeature(), found.held_back[name]
     distinct = found.values[name] if found.present.get(name) else 0
     if name in found.lists:
         return DropFeature(), "several values a row: no kind of feature takes them yet"
@@ -143,9 +149,10 @@ def _cross(found: Found, name: str, config: FeatureConfig) -> PlannedFeature:
     for column in config.of:
         if column not in found.types:
             raise _no_column(column, found.types, f"features.{name}.of")
-        if column == found.label.name:
+        if column in (found.label.name, found.weight):
+            what = "label" if column == found.label.name else "weight of the rows"
             raise UserError(
-                "the label cannot be part of a feature", where=f"features.{name}.of", fix="remove it"
+                f"the {what} cannot be part of a feature", where=f"features.{name}.of", fix="remove it"
             )
     return PlannedFeature(name=name, type="cross", config=config, why=f"{' and '.join(config.of)} together")
 

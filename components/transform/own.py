@@ -11,7 +11,7 @@ import tensorflow_transform as tft
 from components.errors import UserError
 from components.transform.columns import dense
 from components.transform.plan import FeaturePlan, ModelInput
-from components.transform.preprocessing import Columns, apply, label, preprocess, sized
+from components.transform.preprocessing import Columns, apply, known_later, preprocess, sized
 
 _WHERE = "transform.function"
 
@@ -41,19 +41,19 @@ class Plan:
 def preprocessing_fn(
     plan: FeaturePlan, own: Callable[[Columns, Plan], dict[str, Any]] | None
 ) -> Callable[[Columns], dict[str, tf.Tensor]]:
-    """The function that tf.Transform analyses: the plan's, or the user's with the label added."""
+    """The function that tf.Transform analyses: the plan's, or the user's with label and weight added."""
     if own is None:
         return lambda inputs: preprocess(plan, inputs)
     function = own
 
-    def with_label(inputs: Columns) -> dict[str, tf.Tensor]:
-        raw = {name: column for name, column in inputs.items() if name != plan.label.name}
+    def with_known_later(inputs: Columns) -> dict[str, tf.Tensor]:
+        raw = {name: column for name, column in inputs.items() if name not in plan.known_later}
         outputs = function(raw, Plan(plan))
         for name, tensor in outputs.items():
             _check(name, tensor)
-        return {**outputs, plan.label_input: label(inputs[plan.label.name], plan.label)}
+        return {**outputs, **known_later(plan, inputs)}
 
-    return with_label
+    return with_known_later
 
 
 def _check(name: str, tensor: Any) -> None:
@@ -81,7 +81,7 @@ def with_own_inputs(plan: FeaturePlan, output: tft.TFTransformOutput) -> Feature
     planned = {tensor.name: tensor for tensor in _planned(plan, output)}
     inputs = []
     for name, spec in output.transformed_feature_spec().items():
-        if name == plan.label_input:
+        if name in (plan.label_input, plan.weight_input):
             continue
         size = 0
         if name in planned and planned[name].dtype == spec.dtype.name:

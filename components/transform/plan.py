@@ -43,15 +43,32 @@ class PlannedFeature(BaseModel):
     inputs: tuple[ModelInput, ...] = ()
 
 
+class RowWeight(BaseModel):
+    """The column that says how much each row counts.
+
+    Attributes:
+      column: its name.
+      input: its name among the transformed features: float32 [batch, 1], 1 on average.
+      mean: over train, before it is divided by that.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    column: str
+    input: str
+    mean: float
+
+
 class FeaturePlan(BaseModel):
-    """All columns, and the label; kept as plan.json in the TransformGraph artifact.
+    """All columns, the label and the weight; kept as plan.json in the TransformGraph artifact.
 
     Attributes:
       label: what is predicted.
       label_input: the label's name among the transformed features.
-      features: every column but the label, and the crosses.
-      types: each raw column's type, the label's included.
+      features: every column but the label and the weight, and the crosses.
+      types: each raw column's type, those of the label and of the weight included.
       own: model inputs that the user's preprocessing_fn makes; empty when there is none.
+      weight: how much each row counts; None when all count the same.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -61,6 +78,17 @@ class FeaturePlan(BaseModel):
     features: tuple[PlannedFeature, ...]
     types: dict[str, str]
     own: tuple[ModelInput, ...] = ()
+    weight: RowWeight | None = None
+
+    @property
+    def weight_input(self) -> str | None:
+        """The weight's name among the transformed features; None when there is none."""
+        return self.weight.input if self.weight else None
+
+    @property
+    def known_later(self) -> tuple[str, ...]:
+        """The raw columns that a request need not have: the label, and the weight if there is one."""
+        return (self.label.name, self.weight.column) if self.weight else (self.label.name,)
 
     @property
     def used(self) -> tuple[PlannedFeature, ...]:
@@ -81,7 +109,7 @@ class FeaturePlan(BaseModel):
     def columns(self) -> tuple[str, ...]:
         """The raw columns that the model's inputs are made of."""
         if self.own:
-            return tuple(name for name in self.types if name != self.label.name)
+            return tuple(name for name in self.types if name not in self.known_later)
         needed = {
             name
             for feature in self.used

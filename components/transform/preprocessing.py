@@ -76,12 +76,26 @@ def apply(plan: FeaturePlan, inputs: Columns) -> dict[str, tf.Tensor]:
 
 
 def preprocess(plan: FeaturePlan, inputs: Columns) -> dict[str, tf.Tensor]:
-    """What tf.Transform turns into a graph: raw columns to model inputs and the label."""
-    return {**apply(plan, inputs), plan.label_input: label(inputs[plan.label.name], plan.label)}
+    """What tf.Transform turns into a graph: raw columns to model inputs, the label and the weight."""
+    return {**apply(plan, inputs), **known_later(plan, inputs)}
+
+
+def known_later(plan: FeaturePlan, inputs: Columns) -> dict[str, tf.Tensor]:
+    """What is not known yet when a model is asked: the label, and the weight if there is one."""
+    made = {plan.label_input: label(inputs[plan.label.name], plan.label)}
+    if plan.weight:
+        made[plan.weight.input] = weight(inputs[plan.weight.column], plan.weight.mean)
+    return made
 
 
 def _of_kind(plan: FeaturePlan, kind: type[_Kind]) -> dict[str, _Kind]:
     return {feature.name: feature.config for feature in plan.used if isinstance(feature.config, kind)}
+
+
+def weight(column: tf.SparseTensor, mean: float) -> tf.Tensor:
+    """1 on average over train, so that the size of the loss and the learning rate do not depend on it."""
+    values = tf.cast(column.values, tf.float32) / mean
+    return dense(tf.SparseTensor(column.indices, values, column.dense_shape), 0.0)
 
 
 def label(column: tf.SparseTensor, spec: LabelSpec) -> tf.Tensor:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
 
 from components.errors import UserError, cut
 from components.example_gen import files
@@ -24,7 +26,7 @@ def refusal(reader: Reader, piece: Piece, rows: Sequence[Skipped], what: str, fi
         for place, each in zip(places, shown)
     )
     more = f"\n    and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
-    return UserError(f"{_singular(what, len(rows))}{lines}{more}", where=places[0], fix=fix)
+    return UserError(f"{_singular(what, len(rows))}:{lines}{more}", where=places[0], fix=fix)
 
 
 def _singular(what: str, count: int) -> str:
@@ -33,37 +35,29 @@ def _singular(what: str, count: int) -> str:
     )
 
 
-def undecodable(path: str, error: UnicodeDecodeError, encoding: str) -> UserError:
+def undecodable(path: str, encoding: str) -> UserError:
     """The error for a file that is not in its encoding: names the first line that is not."""
-    line, column, near = _first_broken_line(path, encoding)
-    place = f"{path}:{line}" if line else path
-    byte = error.object[error.start : error.start + 1].hex()
-    at = f" at column {column}" if column else ""
-    return UserError(
-        f"byte 0x{byte}{at} is not {encoding.upper()}" + (f", near {cut(near)!r}" if near else ""),
-        where=place,
-        fix="name the file's encoding, such as data.encoding: latin-1",
-    )
-
-
-def _first_broken_line(path: str, encoding: str) -> tuple[int, int, str]:
-    if not encoding.lower().startswith(("utf-8", "utf8", "cp", "iso", "ascii")):
-        return 0, 0, ""
+    fix = "name the file's encoding, such as data.encoding: latin-1"
+    if encoding.lower().startswith(("utf-16", "utf-32")):  # lines cannot be told by one byte
+        return UserError(f"the file is not {encoding.upper()}", where=path, fix=fix)
     with files.reading(path), files.open_bytes(path) as stream:
-        number, rest = 0, b""
-        while block := stream.read(1 << 20):
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                number += 1
-                if found := _broken(line, encoding):
-                    return number, *found
-        found = _broken(rest, encoding)
-        return (number + 1, *found) if found else (0, 0, "")
+        for number, line in enumerate(_lines(stream), start=1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                near = cut(line[max(0, error.start - 15) :].decode("latin-1").strip())
+                return UserError(
+                    f"byte 0x{line[error.start]:02x} at column {error.start + 1} is not {encoding.upper()}, "
+                    f"near {near!r}",
+                    where=f"{path}:{number}",
+                    fix=fix,
+                )
+    return UserError(f"the file is not {encoding.upper()}", where=path, fix=fix)
 
 
-def _broken(line: bytes, encoding: str) -> tuple[int, str] | None:
-    try:
-        line.decode(encoding)
-    except UnicodeDecodeError as error:
-        return error.start + 1, line[max(0, error.start - 15) :].decode("latin-1").strip()
-    return None
+def _lines(stream: pa.NativeFile) -> Iterator[bytes]:
+    rest = b""
+    while block := stream.read(1 << 20):
+        *lines, rest = (rest + block).split(b"\n")
+        yield from lines
+    yield rest

@@ -114,15 +114,15 @@ class DelimitedReader(Reader):
         except (OSError, EOFError) as error:
             raise files.unreadable(piece.path, error) from error
         except UnicodeDecodeError as error:
-            raise bad_rows.undecodable(piece.path, error, dialect.encoding or "utf-8") from error
+            raise bad_rows.undecodable(piece.path, dialect.encoding or "utf-8") from error
         rest = numbers.rest(bad)
         ragged.extend(rest)
         if not self.scanned and (quotes or stream.count % 2):
             check_quotes(piece.path, dialect, header)
-        if skips:
-            if rest:
-                yield Block(_empty(header.names), np.zeros(0, np.int64), tuple(rest))
-        elif ragged or undecodable:
+        if skips or not (ragged or undecodable):
+            if rest or not numbers.last:
+                yield Block(_empty(header.names), np.zeros(0, np.int64), tuple(rest), remarks)
+        else:
             self._refuse(piece, ragged, undecodable, len(header.names))
 
     def _refuse(

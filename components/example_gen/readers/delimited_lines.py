@@ -108,13 +108,14 @@ def _check_delimiter(path: str, dialect: Dialect, cells: Sequence[str]) -> None:
 
 
 def _first_row(path: str, dialect: Dialect) -> tuple[list[str], int]:
-    with _open_text(path, dialect) as text:
+    # Decoded far beyond the header: what is wrong behind it is told later, with its row.
+    with _open_text(path, dialect, errors="surrogateescape") as text:
         try:
             reader = dialect.reader(_lines(text, path))
             cells: list[str] = next(reader, [])
             lines = reader.line_num
         except UnicodeDecodeError as error:
-            raise bad_rows.undecodable(path, error, dialect.encoding or "utf-8") from error
+            raise bad_rows.undecodable(path, dialect.encoding or "utf-8") from error
         except csv.Error as error:
             if "NUL" not in str(error):
                 raise UserError(f"cannot be read: {error}", where=f"{path}:1") from error
@@ -127,6 +128,10 @@ def _first_row(path: str, dialect: Dialect) -> tuple[list[str], int]:
             where=f"{path}:1",
             fix="if it is UTF-16 without a byte order mark, set data.encoding: utf-16-le",
         )
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError as error:
+        raise bad_rows.undecodable(path, "utf-8") from error
     return cells, lines
 
 

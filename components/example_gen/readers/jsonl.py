@@ -47,7 +47,7 @@ class JsonLinesReader(Reader):
         except (OSError, EOFError) as error:
             raise files.unreadable(piece.path, error) from error
         except UnicodeDecodeError as error:
-            raise bad_rows.undecodable(piece.path, error, self.config.encoding or "utf-8") from error
+            raise bad_rows.undecodable(piece.path, self.config.encoding or "utf-8") from error
         if bad and not skips:
             raise bad_rows.refusal(
                 self,

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from components.errors import UserError
 from components.example_gen import sources
 from components.example_gen.config import DataConfig
 from components.example_gen.found import Found
+from components.example_gen.notes import notes
+from components.example_gen.readers import make_reader
+from components.example_gen.survey import Survey, column_types, merge_pieces, survey_piece
 
 _RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.fn_runner.FnApiRunner"
 
@@ -63,12 +67,22 @@ def _is_text(value: Any) -> bool:
     return True
 
 
-def ingest(folder: Path, data: dict[str, Any], label: str = "y", task: str = "") -> Ingested:
-    """Runs the executor as the local runner does, without ML Metadata."""
+def ingest(
+    folder: Path, data: dict[str, Any], label: str = "y", task: str = "", *, beam: bool = False
+) -> Ingested:
+    """Runs the executor as the local runner does, without ML Metadata and, unless asked for, without Beam."""
     from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
     from tfx.types import standard_artifacts
 
     from components.example_gen.executor import Executor
+
+    class WithoutBeam(Executor):
+        def _over_pieces(self, name: str, work: Any, pieces: list[Any]) -> list[Any]:
+            results = [json.loads(line) for each in enumerate(pieces) for line in work.process(each)]
+            for result in results:
+                if "error" in result:
+                    raise UserError.from_json(result["error"])
+            return [result["found"] for result in results]
 
     config = DataConfig.model_validate(data)
     artifact = standard_artifacts.Examples()
@@ -83,5 +97,37 @@ def ingest(folder: Path, data: dict[str, Any], label: str = "y", task: str = "")
         "fingerprint": "f",
         "code": "{}",
     }
-    Executor(context).Do({}, {"examples": [artifact]}, properties)
+    executor = (Executor if beam else WithoutBeam)(context)
+    executor.Do({}, {"examples": [artifact]}, properties)
     return Ingested(artifact, Found.load(artifact.uri))
+
+
+def survey_of(data: dict[str, Any]) -> Survey:
+    """What the first pass sees: no label, no splits."""
+    config = DataConfig.model_validate(data)
+    inputs = sources.find(config)
+    reader = make_reader(config, inputs.format)
+    pieces = reader.pieces(inputs.files)
+    surveys = [
+        Survey.from_json(survey_piece(reader, piece, index, config).to_json())
+        for index, piece in enumerate(pieces)
+    ]
+    return merge_pieces(surveys, pieces, reader)
+
+
+def types_of(data: dict[str, Any]) -> dict[str, str]:
+    """Each column's type, as inferred or declared."""
+    config = DataConfig.model_validate(data)
+    inputs = sources.find(config)
+    reader = make_reader(config, inputs.format)
+    return column_types(survey_of(data), config, reader, reader.pieces(inputs.files))
+
+
+def notes_of(data: dict[str, Any]) -> str:
+    """What the first pass says."""
+    config = DataConfig.model_validate(data)
+    inputs = sources.find(config)
+    reader = make_reader(config, inputs.format)
+    pieces = reader.pieces(inputs.files)
+    survey = survey_of(data)
+    return "\n".join(notes(survey, column_types(survey, config, reader, pieces), config, reader, pieces))

@@ -1,0 +1,1 @@
+"""Deal rows to train, eval and test, and check what each of them got."""

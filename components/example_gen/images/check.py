@@ -37,7 +37,7 @@ class CheckedImage:
       encoded: a JPEG or PNG file.
       format: jpeg or png.
       channels: 1 or 3.
-      remarks: what was done to it, or should be known of it.
+      remarks: what was done to it, or should be known of it, as a `Block` has them.
     """
 
     encoded: bytes
@@ -96,22 +96,24 @@ def _settle(image: Image.Image, encoded: bytes) -> tuple[Image.Image, list[str]]
     if image.mode in _TOO_DEEP:
         raise BadImage(f"32 bits a channel (mode {image.mode}), expected 8 or 16")
     if not photo and getattr(image, "is_animated", False):
-        remarks.append("images of several frames, of which the first is kept")
+        remarks.append("images of several frames, of which the first is kept: {n}")
         settled = image.copy()
     if _turned(image):
-        remarks.append("images turned upright, as their EXIF says")
+        remarks.append("images turned upright, as their EXIF says: {n}")
         settled = ImageOps.exif_transpose(settled)
     if settled.has_transparency_data:
-        remarks.append("images with transparency, laid on white")
+        remarks.append("images with transparency, laid on white: {n}")
         settled = _on_white(settled)
     if settled.mode == "CMYK":
-        remarks.append("images in CMYK, turned into RGB")
+        remarks.append("images in CMYK, turned into RGB: {n}")
     if settled.mode not in _CHANNELS:
         settled = settled.convert("I;16" if settled.mode.startswith("I;16") else "RGB")
     if settled.mode == "I;16" or (image.format == "PNG" and encoded[_PNG_DEPTH] == 16):
-        remarks.append("images with 16 bits a channel, of which TensorFlow reads 8 unless told otherwise")
+        remarks.append(
+            "images with 16 bits a channel, of which TensorFlow reads 8 unless told otherwise: {n}"
+        )
     if not photo and image.format != "PNG":
-        remarks.append(f"images in {image.format}, stored as PNG")
+        remarks.append(f"images in {image.format}, stored as PNG: {{n}}")
         settled = settled.copy()
     return settled, remarks
 

@@ -10,7 +10,6 @@ from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from components.errors import cut
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp")
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP")
 # Channels of the modes that JPEG and PNG files have and TensorFlow decodes; a palette becomes its colours.
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "P": 3, "RGB": 3}

@@ -41,11 +41,12 @@ def load_images(
       UserError: images cannot be read, and data.on_bad_row does not skip them; names them all.
     """
     skips = reader.config.on_bad_row == "skip"
+    missing = frozenset(reader.config.missing)
     folder = posixpath.dirname(piece.path)
     bad: list[Skipped] = []
     for block in blocks:
         skipped, remarks = block.skipped, block.remarks
-        for chunk in _chunks(block, columns, folder):
+        for chunk in _chunks(block, columns, folder, missing):
             if not skips:
                 bad.extend(chunk.bad)
             if not bad:
@@ -59,6 +60,11 @@ def load_images(
             f"images that cannot be read: {len(bad):,}",
             "mend or remove them, or leave them out with data.on_bad_row: skip",
         )
+
+
+def path_column(name: str) -> str:
+    """The column that keeps where an image column's images came from."""
+    return f"{name}/filename"
 
 
 @dataclass
@@ -106,7 +112,7 @@ class _Chunk:
         return Block(batch, block.rows[np.array(self.at, np.int64)], skipped, dict(counted))
 
 
-def _chunks(block: Block, columns: Sequence[str], folder: str) -> Iterator[_Chunk]:
+def _chunks(block: Block, columns: Sequence[str], folder: str, missing: frozenset[str]) -> Iterator[_Chunk]:
     cells = {
         name: block.batch.column(index)
         for index, name in enumerate(block.batch.schema.names)
@@ -114,7 +120,7 @@ def _chunks(block: Block, columns: Sequence[str], folder: str) -> Iterator[_Chun
     }
     chunk = _Chunk(images={name: [] for name in cells}, filenames={name: [] for name in cells})
     for index in range(block.batch.num_rows):
-        _add(chunk, block, index, cells, folder)
+        _add(chunk, block, index, cells, folder, missing)
         if chunk.full:
             yield chunk
             chunk = _Chunk(images={name: [] for name in cells}, filenames={name: [] for name in cells})
@@ -122,21 +128,30 @@ def _chunks(block: Block, columns: Sequence[str], folder: str) -> Iterator[_Chun
     yield chunk
 
 
-def _add(chunk: _Chunk, block: Block, index: int, cells: Mapping[str, pa.Array], folder: str) -> None:
+def _add(
+    chunk: _Chunk,
+    block: Block,
+    index: int,
+    cells: Mapping[str, pa.Array],
+    folder: str,
+    missing: frozenset[str],
+) -> None:
     found: dict[str, CheckedImage | None] = {}
     names: dict[str, str | None] = {}
     for name, column in cells.items():
         cell = column[index].as_py()
-        names[name] = cell if isinstance(cell, str) and cell else None
+        if isinstance(cell, str):
+            cell = None if cell.strip() in missing else cell
+            names[name] = cell
         try:
             found[name] = _read(cell, folder) if cell else None
         except BadImage as error:
-            chunk.bad.append(Skipped(int(block.rows[index]), f"{name}: {error}", names[name] or ""))
+            chunk.bad.append(Skipped(int(block.rows[index]), f"{name}: {error}", names.get(name) or ""))
             return
     chunk.at.append(index)
     for name, image in found.items():
         chunk.images[name].append(image)
-        chunk.filenames[name].append(_shown(names[name]))
+        chunk.filenames[name].append(_shown(names.get(name)))
         chunk.bytes += len(image.encoded) if image else 0
 
 

@@ -9,6 +9,7 @@ from itertools import groupby
 import farmhash
 
 from components.errors import UserError
+from components.example_gen.config import DataConfig
 from components.example_gen.readers.base import InputFile, Piece, Reader
 
 # A piece becomes a shard: not too many of them, and none too large.
@@ -18,6 +19,17 @@ _FEWEST_FILES, _MOST_FILES, _PIECES = 2_000, 10_000, 64
 class FolderReader(Reader):
     """Makes the name of each file's folder a column: data.folder_names, which is the label if left out."""
 
+    column: str  # of the images or texts themselves
+
+    def __init__(self, config: DataConfig) -> None:
+        super().__init__(config)
+        if self.folder_column == self.column:
+            raise UserError(
+                f"{self.column!r} is the column of the {self.column}s themselves, not of their classes",
+                where="label",
+                fix="give the column of the folders' names another name",
+            )
+
     @property
     def folder_column(self) -> str:
         """The column of the folders' names."""
@@ -25,7 +37,7 @@ class FolderReader(Reader):
 
     def pieces(self, files: Sequence[InputFile]) -> list[Piece]:
         """A few thousand files a piece, classes mixed, in an order that depends on their names alone."""
-        found = []
+        found: list[Piece] = []
         for split, group in groupby(
             sorted(files, key=lambda file: file.split or ""), lambda file: file.split
         ):

@@ -10,19 +10,19 @@ import pyarrow as pa
 from components.example_gen.readers.base import Block, Piece
 from components.example_gen.readers.folders import FolderReader, folder_name
 
-COLUMN = "image"
-
 
 class ImagesReader(FolderReader):
     """Gives each file's path, which is then loaded as any column of images is."""
 
+    column = "image"
+
     @property
     def types(self) -> dict[str, str]:  # type: ignore[override]
-        return {COLUMN: "image", self.folder_column: "text"}
+        return {self.column: "image", self.folder_column: "text"}
 
     def blocks(self, piece: Piece) -> Iterator[Block]:
         columns = {
-            COLUMN: pa.array(piece.paths, pa.string()),
+            self.column: pa.array(piece.paths, pa.string()),
             self.folder_column: pa.array(map(folder_name, piece.paths), pa.string()),
         }
         batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))

@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from components.errors import UserError
 from components.example_gen import files
 from components.example_gen.readers import bad_rows
-from components.example_gen.readers.base import Block, Piece, Skipped
+from components.example_gen.readers.base import Block, InputFile, Piece, Skipped
 from components.example_gen.readers.decoding import NoText, decode
 from components.example_gen.readers.folders import FolderReader, folder_name
 
-COLUMN = "text"
 _BLOCK_CHARACTERS = 8 << 20
 
 
 class TextsReader(FolderReader):
     """Reads each file as one text."""
 
+    column = "text"
+
     @property
     def types(self) -> dict[str, str]:  # type: ignore[override]
-        return {COLUMN: "text", self.folder_column: "text"}
+        return {self.column: "text", self.folder_column: "text"}
+
+    def pieces(self, files: Sequence[InputFile]) -> list[Piece]:
+        if len(files) == 1:
+            raise UserError(
+                "one text is one row",
+                where=files[0].path,
+                fix="if it holds a table: data.format: csv; else name the folder of the classes' folders",
+            )
+        return super().pieces(files)
 
     def blocks(self, piece: Piece) -> Iterator[Block]:
         skips = self.config.on_bad_row == "skip"
         bad: list[Skipped] = []
-        gathered = _Gathered(self.folder_column)
+        gathered = _Gathered(self.column, self.folder_column)
         for row, path in enumerate(piece.paths, start=1):
             with files.reading(path), files.open_bytes(path) as stream:
                 content = stream.read()
@@ -40,7 +51,7 @@ class TextsReader(FolderReader):
             gathered.add(row, path, text, remarks)
             if gathered.characters >= _BLOCK_CHARACTERS:
                 yield gathered.block()
-                gathered = _Gathered(self.folder_column)
+                gathered = _Gathered(self.column, self.folder_column)
         if bad:
             raise bad_rows.refusal(
                 self,
@@ -55,8 +66,8 @@ class TextsReader(FolderReader):
 class _Gathered:
     """The texts of one block."""
 
-    def __init__(self, folder_column: str) -> None:
-        self._folder_column = folder_column
+    def __init__(self, column: str, folder_column: str) -> None:
+        self._column, self._folder_column = column, folder_column
         self._rows: list[int] = []
         self._paths: list[str] = []
         self._texts: list[str | None] = []
@@ -73,7 +84,7 @@ class _Gathered:
 
     def block(self) -> Block:
         columns = {
-            COLUMN: pa.array(self._texts, pa.string()),
+            self._column: pa.array(self._texts, pa.string()),
             self._folder_column: pa.array(map(folder_name, self._paths), pa.string()),
         }
         batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))

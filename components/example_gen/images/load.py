@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import posixpath
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import pyarrow as pa
 from components.errors import cut
 from components.example_gen import files
 from components.example_gen.images.check import BadImage, CheckedImage, check_image
+from components.example_gen.images.paths import folder_of, image_path
 from components.example_gen.readers import bad_rows
 from components.example_gen.readers.base import Block, Piece, Reader, Skipped
 
@@ -42,7 +42,7 @@ def load_images(
     """
     skips = reader.config.on_bad_row == "skip"
     missing = frozenset(reader.config.missing)
-    folder = posixpath.dirname(piece.path)
+    folder = folder_of(piece)
     bad: list[Skipped] = []
     for block in blocks:
         skipped, remarks = block.skipped, block.remarks
@@ -158,7 +158,7 @@ def _add(
 def _read(cell: str | bytes, folder: str) -> CheckedImage:
     if isinstance(cell, bytes):
         return check_image(cell)
-    path = cell if files.is_remote(cell) else posixpath.join(folder, cell)
+    path = image_path(cell, folder)
     try:
         if files.is_remote(path):
             with files.open_raw(path) as stream:

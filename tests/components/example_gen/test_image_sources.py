@@ -11,6 +11,8 @@ from ingested import Ingested, ingest
 from picture_files import HEIGHT, WIDTH, encoded, picture, turned_photo
 
 from components.errors import UserError
+from components.example_gen import sources
+from components.example_gen.config import DataConfig
 
 GOOD = [encoded(picture(seed=seed), "PNG") for seed in range(60)]
 
@@ -212,3 +214,21 @@ def test_a_column_that_is_called_as_a_fact_is_refused(images: Path, tmp_path: Pa
     source = manifest(tmp_path, rows, ("photo", "photo/width", "kind"))
     with pytest.raises(UserError, match="'photo/width', as a measure of the image"):
         ingest(tmp_path, {"source": str(source), "columns": {"photo": "image"}}, label="kind")
+
+
+def fingerprint(data: dict[str, Any]) -> str:
+    return sources.fingerprint(DataConfig.model_validate(data))
+
+
+def test_the_fingerprint_covers_folders_and_named_images(images: Path, tmp_path: Path) -> None:
+    source = manifest(tmp_path, [("images/cat/0.png", "cat"), ("images/none.png", "dog")], ("photo", "kind"))
+    folder, named = {"source": str(images)}, {"source": str(source), "columns": {"photo": "image"}}
+    first = fingerprint(folder), fingerprint(named)
+    assert (fingerprint(folder), fingerprint(named)) == first
+    (images / "cat").rename(images / "lion")
+    assert fingerprint(folder) != first[0]
+    (images / "lion").rename(images / "cat")
+    assert (fingerprint(folder), fingerprint(named)) == first
+    write(images / "cat" / "0.png", GOOD[2])
+    assert fingerprint(folder) != first[0]
+    assert fingerprint(named) != first[1]

@@ -42,6 +42,7 @@ class FolderReader(Reader):
             sorted(files, key=lambda file: file.split or ""), lambda file: file.split
         ):
             paths = [file.path for file in group]
+            _must_be_text(paths)
             _must_be_level(paths)
             paths.sort(key=lambda path: (farmhash.fingerprint64("/".join(path.split("/")[-2:])), path))
             size = min(max(_FEWEST_FILES, -(-len(paths) // _PIECES)), _MOST_FILES)
@@ -55,6 +56,18 @@ class FolderReader(Reader):
 def folder_name(path: str) -> str:
     """The name of the folder that a file lies in."""
     return posixpath.basename(posixpath.dirname(path))
+
+
+def _must_be_text(paths: Sequence[str]) -> None:
+    for path in paths:
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise UserError(
+                f"a file's name is not UTF-8: {path.encode(errors='backslashreplace').decode()}",
+                where="data.source",
+                fix="rename it",
+            ) from None
 
 
 def _must_be_level(paths: Sequence[str]) -> None:

@@ -236,5 +236,5 @@ def test_the_fingerprint_covers_folders_and_named_images(images: Path, tmp_path:
 
 def test_a_name_that_is_no_text_is_refused(images: Path, tmp_path: Path) -> None:
     write(images / "cat" / b"caf\xe9.png".decode(errors="surrogateescape"), GOOD[0])
-    with pytest.raises(UserError, match="a file's name is not UTF-8: .*caf"):
+    with pytest.raises(UserError, match=r"a file's name is not UTF-8: .*caf"):
         ingest(tmp_path, {"source": str(images)}, label="kind")

@@ -22,6 +22,8 @@ from tfx.types import artifact_utils
 BATCH_ROWS = 20_000
 FILE_FORMAT = "tfrecords_gzip"
 _READ_BUFFER = 8 << 20
+# What a batch may take, judged by the first examples of a file.
+_BATCH_BYTES, _SAMPLE_ROWS = 64 << 20, 32
 
 
 _LENGTH = struct.Struct("<QI")
@@ -83,11 +85,17 @@ def splits_of(artifact: Any) -> list[str]:
 
 
 def read_serialized(path: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
-    """Serialized examples of one gzip TFRecord file, as arrays of bytes of at most `batch_rows`."""
+    """Serialized examples of one gzip TFRecord file, as arrays of bytes of at most `batch_rows`.
+
+    There are fewer in an array where they are large, as examples with images are.
+    """
     import tensorflow as tf
 
+    first = tf.data.TFRecordDataset(path, compression_type="GZIP").take(_SAMPLE_ROWS)
+    sizes = [len(record) for record in first.as_numpy_iterator()]
+    fit = _BATCH_BYTES * len(sizes) // max(1, sum(sizes))
     dataset = tf.data.TFRecordDataset(path, compression_type="GZIP", buffer_size=_READ_BUFFER)
-    yield from dataset.batch(batch_rows).as_numpy_iterator()
+    yield from dataset.batch(max(1, min(batch_rows, fit))).as_numpy_iterator()
 
 
 def read_batches(

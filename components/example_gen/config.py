@@ -10,7 +10,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_
 from components.example_gen.split_config import SplitConfig
 from components.section import Section
 
-ColumnType = Literal["integer", "float", "boolean", "date", "datetime", "text"]
+ColumnType = Literal["integer", "float", "boolean", "date", "datetime", "text", "image"]
 
 MISSING_TOKENS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
 
@@ -45,7 +45,7 @@ class DataConfig(Section):
     source: str | SplitSources = Field(
         description="a file, glob, folder, package:path or URL (gs://…, postgresql://…), or one a split"
     )
-    format: Literal["csv", "parquet", "jsonl", "avro", "tfrecord", "arrow"] | None = Field(
+    format: Literal["csv", "parquet", "jsonl", "avro", "tfrecord", "arrow", "images", "texts"] | None = Field(
         None, description="left out: told by the files' names"
     )
     query: str | None = Field(
@@ -73,7 +73,9 @@ class DataConfig(Section):
     names: tuple[str, ...] = Field((), description="the columns' names, for files without a header")
     missing: tuple[str, ...] = Field(MISSING_TOKENS, description="cells that count as missing")
     columns: dict[str, ColumnType] = Field(
-        default_factory=dict, description="types you declare; all other columns are inferred"
+        default_factory=dict,
+        description="types you declare; all other columns are inferred. The cells of a column of type image "
+        "are paths, relative to the file they stand in, or encoded images",
     )
     on_bad_value: Literal["error", "missing"] = Field(
         "error", description="what a cell does that is not of its declared type: stop, or count as missing"
@@ -82,6 +84,11 @@ class DataConfig(Section):
         "error",
         description="what a row does that cannot be read: stop, or be left out and listed in "
         "skipped_rows.jsonl",
+    )
+    folder_names: str | None = Field(
+        None,
+        min_length=1,
+        description="of images or texts in folders: the column of the folders' names; left out: the label",
     )
     exclude: tuple[str, ...] = Field((), description="columns that no model may see")
     split: SplitConfig = SplitConfig()

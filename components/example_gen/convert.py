@@ -42,7 +42,7 @@ def convert(cells: Cells, kind: str, missing: pa.Array, parse: bool) -> Converte
     """
     if cells.kind == "nothing":
         return Converted(pa.nulls(len(cells.values), _arrow_type(kind)))
-    if kind == "bytes":
+    if kind in ("bytes", "image"):
         return Converted(cells.values.cast(pa.binary()))
     if cells.kind == kind or (cells.kind, kind) == ("integer", "float"):
         if cells.kind == "boolean":
@@ -113,5 +113,6 @@ def _narrow(wide: pa.Array, finite: bool = False) -> Converted:
 
 
 def _arrow_type(kind: str) -> pa.DataType:
-    types = {"integer": pa.int64(), "boolean": pa.int64(), "float": pa.float32(), "bytes": pa.binary()}
+    types = {"integer": pa.int64(), "boolean": pa.int64(), "float": pa.float32()}
+    types |= {"bytes": pa.binary(), "image": pa.binary()}
     return types.get(kind, pa.string())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -16,6 +16,7 @@ from components.errors import UserError
 from components.example_gen import database, ingest, notes, sources, splitting
 from components.example_gen.config import DataConfig
 from components.example_gen.found import Found
+from components.example_gen.images.load import fact_types
 from components.example_gen.readers import Piece, make_reader
 from components.example_gen.split_shards import is_dealt
 from components.example_gen.splits.choose import held_back
@@ -33,6 +34,8 @@ class Executor(BeamExecutor):
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
         config = DataConfig.model_validate_json(exec_properties["config"])
+        if not config.folder_names:
+            config = config.model_copy(update={"folder_names": exec_properties["label"]})
         examples = artifact_utils.get_single_instance(output_dict["examples"])
         inputs = sources.find(config)
         reader = make_reader(config, inputs.format)
@@ -51,7 +54,7 @@ class Executor(BeamExecutor):
         plan = ingest.Plan(
             config=config,
             format=inputs.format,
-            types={name: kind for name, kind in types.items() if name not in config.exclude},
+            types=_written(types, config.exclude),
             lists=tuple(name for name in types if survey.columns[name].longest > 1),
             scratch=self._get_tmp_dir(),
         )
@@ -76,7 +79,7 @@ class Executor(BeamExecutor):
         )
         tally = total(self._over_pieces("write", ingest.Write(plan, split), pieces))
         outcome = splitting.judge(config, split, tally)
-        said += [*_notes_of(tally, label, config), *outcome.notes]
+        said += [*_notes_of(tally, label, config, survey), *outcome.notes]
         if tally.skipped:
             _join([plan.skipped_file(index) for index in range(len(pieces))], f"{examples.uri}/{_SKIPPED}")
 
@@ -99,11 +102,14 @@ class Executor(BeamExecutor):
             label=label,
             types=plan.types,
             lists=tuple(name for name in plan.lists if name in plan.types),
-            values={name: survey.columns[name].distinct_count for name in plan.types},
+            values={
+                name: survey.columns[name].distinct_count if name in survey.columns else None
+                for name in plan.types
+            },
             words={
                 name: survey.columns[name].words / max(1, survey.columns[name].present)
                 for name, kind in plan.types.items()
-                if kind == "text"
+                if kind == "text" and name in survey.columns
             },
             rows=tally.rows,
             classes=tally.classes,
@@ -136,6 +142,21 @@ class Executor(BeamExecutor):
         return [result["found"] for result in results]
 
 
+def _written(types: Mapping[str, str], exclude: Sequence[str]) -> dict[str, str]:
+    """The columns that rows are written with: those that are not excluded, and the facts of each image."""
+    kept = {name: kind for name, kind in types.items() if name not in exclude}
+    for name in [name for name, kind in kept.items() if kind == "image"]:
+        for fact, kind in fact_types(name).items():
+            if fact in types:
+                raise UserError(
+                    f"the data has a column {fact!r}, as a measure of the image {name!r} is to be called",
+                    where="data.columns",
+                    fix="rename one of the two",
+                )
+            kept[fact] = kind
+    return kept
+
+
 def _label(name: str, task: Any, survey: Survey, types: Mapping[str, str]) -> LabelSpec:
     if name not in types:
         raise no_column(name, list(types), "label")
@@ -145,9 +166,13 @@ def _label(name: str, task: Any, survey: Survey, types: Mapping[str, str]) -> La
     return find_label(name, types[name], scan.distinct_values(types[name]), task)
 
 
-def _notes_of(tally: Tally, label: LabelSpec, config: DataConfig) -> list[str]:
+def _notes_of(tally: Tally, label: LabelSpec, config: DataConfig, survey: Survey) -> list[str]:
     """What only writing can tell."""
-    said = [
+    said = []
+    if tally.skipped > survey.skipped:
+        unread = tally.skipped - survey.skipped
+        said.append(f"skipped {unread:,} rows whose image cannot be read; see {_SKIPPED}")
+    said += [
         f"column {name!r}: float32 changes {changed:,} numbers; declare it integer or text to keep them"
         for name, changed in tally.changed.items()
     ]
@@ -159,7 +184,11 @@ def _notes_of(tally: Tally, label: LabelSpec, config: DataConfig) -> list[str]:
         said.append(f"dropped {tally.unlabelled:,} rows whose label {label.name!r} is missing")
     if tally.unweighted:
         said.append(f"dropped {tally.unweighted:,} rows whose weight {config.weight!r} is missing")
-    said += [remark.replace("{n}", f"{number:,}") for remark, number in tally.remarks.items()]
+    said += [
+        notes.sentence(remark, number)
+        for remark, number in tally.remarks.items()
+        if remark not in survey.remarks
+    ]
     return said
 
 

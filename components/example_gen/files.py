@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,13 +117,19 @@ def list_folder(folder: str, *, deep: bool = False) -> list[FileStat]:
         found = _match_remote(folder.rstrip("/") + ("/**" if deep else "/*"))
         start = len(folder.rstrip("/")) + 1
         return [stat for stat in found if deep or "/" not in stat.path[start:]]
-    if deep:
-        walked = (os.path.join(base, name) for base, _, names in os.walk(folder) for name in names)
-        paths = [path for path in walked if _counts(os.path.relpath(path, folder))]
-    else:
-        names = os.listdir(folder) if os.path.isdir(folder) else []
-        paths = [os.path.join(folder, name) for name in names if _counts(name)]
-    return [FileStat(path, os.path.getsize(path)) for path in sorted(paths) if os.path.isfile(path)]
+    found = list(_walk(folder, deep)) if os.path.isdir(folder) else []
+    return sorted(found, key=lambda stat: stat.path)
+
+
+def _walk(folder: str, deep: bool) -> Iterator[FileStat]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not _counts(entry.name):
+                continue
+            if entry.is_file():
+                yield FileStat(entry.path, entry.stat().st_size)
+            elif deep and entry.is_dir(follow_symlinks=False):
+                yield from _walk(entry.path, deep)
 
 
 def _counts(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from tfx_bsl.coders import example_coder
 from components.errors import UserError, cut
 from components.example_gen import arrow_types, survey
 from components.example_gen.config import DataConfig
+from components.example_gen.images.load import load_images, path_column
 from components.example_gen.readers import Block, Piece, Reader, Skipped, make_reader
 from components.example_gen.split_shards import SplitPlan, SplitShards, is_dealt
 from components.example_gen.splits.lookahead import Lookahead
@@ -47,6 +49,19 @@ class Plan:
     def skipped_file(self, index: int) -> str:
         """Where the skipped rows of a piece are listed."""
         return f"{self.scratch}/skipped-{index:05d}.jsonl"
+
+    def blocks(self, reader: Reader, piece: Piece) -> Iterator[Block]:
+        """The rows of a piece, with the images that their cells name."""
+        images = [name for name, kind in self.types.items() if kind == "image"]
+        return load_images(reader.blocks(piece), images, reader, piece) if images else reader.blocks(piece)
+
+    def content(self, cells: pa.RecordBatch) -> pa.RecordBatch:
+        """What counts of a row: an image is the same wherever its file lies."""
+        paths = {path_column(name) for name, kind in self.types.items() if kind == "image"}
+        if not paths:
+            return cells
+        kept = [(name, column) for name, column in zip(cells.schema.names, cells.columns) if name not in paths]
+        return pa.RecordBatch.from_arrays([column for _, column in kept], [name for name, _ in kept])
 
     def typer(self, reader: Reader, piece: Piece) -> Typer:
         """What gives the cells of a piece their types."""
@@ -95,12 +110,12 @@ class Look(_PerPiece):
         reader.scanned = True
         typer = self._plan.typer(reader, piece)
         lookahead = copy.deepcopy(self._lookahead)
-        for block in reader.blocks(piece):
+        for block in self._plan.blocks(reader, piece):
             if len(block.rows):
                 cells = _cells(block)
                 columns = typer.batch(cells, self._needed).columns
                 keep = np.logical_and.reduce([each.is_valid() for each in columns])
-                lookahead.add(Rows(cells, typer.texts(cells, lookahead.needs)), keep)
+                lookahead.add(Rows(self._plan.content(cells), typer.texts(cells, lookahead.needs)), keep)
         return lookahead.to_json()
 
 
@@ -128,13 +143,16 @@ class _PieceWriter:
         self._skipped: list[Skipped] = []
 
     def run(self) -> dict[str, Any]:
-        for block in self._reader.blocks(self._piece):
+        remarks: Counter[str] = Counter()
+        for block in self._plan.blocks(self._reader, self._piece):
+            remarks.update(block.remarks)
             self._skipped.extend(block.skipped)
             if len(block.rows):
                 self._write(block)
         self._shards.close()
         self._list_skipped()
         tally = self._shards.tally
+        tally.remarks = dict(remarks + Counter(tally.remarks))
         tally.changed, tally.too_large = self._typer.changed, self._typer.too_large
         return dataclasses.asdict(tally)
 
@@ -142,7 +160,7 @@ class _PieceWriter:
         cells = _cells(block)
         typed = self._typer.batch(cells, self._plan.types)
         self._shards.write(
-            Rows(cells, self._typer.texts(cells, self._needs)),
+            Rows(self._plan.content(cells), self._typer.texts(cells, self._needs)),
             typed,
             np.array(self._encoder.encode(_as_lists(typed)), dtype=object),
             given=self._piece.split,

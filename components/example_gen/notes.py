@@ -18,7 +18,7 @@ def notes(
     survey: Survey, types: Mapping[str, str], config: DataConfig, reader: Reader, pieces: Sequence[Piece]
 ) -> list[str]:
     """All that the survey has to say; of the columns that are used."""
-    said = [sentence.replace("{n}", f"{count:,}") for sentence, count in survey.remarks.items()]
+    said = [sentence(remark, count) for remark, count in survey.remarks.items()]
     if survey.skipped:
         said.append(f"skipped {survey.skipped:,} rows that cannot be read; see skipped_rows.jsonl")
     for name, scan in survey.columns.items():
@@ -29,6 +29,11 @@ def notes(
         elif name in types:
             said.extend(_of_column(scan, types[name], config, reader, pieces))
     return said
+
+
+def sentence(remark: str, count: int) -> str:
+    """What a reader remarks, with how often."""
+    return remark.replace("{n}", f"{count:,}")
 
 
 def _of_column(
@@ -48,7 +53,7 @@ def _of_column(
             yield stray
     if scan.not_finite and kind in ("integer", "float", "boolean"):
         yield f"{where}: {scan.not_finite:,} cells say nan or inf and count as missing"
-    if scan.padded and kind == "text":
+    if scan.padded and kind == "text" and scan.name not in reader.types:
         yield f"{where}: {scan.padded:,} texts begin or end with blanks, which they keep"
     for origin in scan.origins:
         yield f"{where}: {origin} is read as {kind}"

@@ -13,6 +13,7 @@ from components.errors import UserError
 from components.example_gen import database, files, spans
 from components.example_gen.config import DataConfig, SplitSources
 from components.example_gen.files import FileStat
+from components.example_gen.images.paths import image_paths
 from components.example_gen.readers import FORMATS, InputFile, format_of
 from components.example_gen.split_config import SPLITS
 
@@ -117,16 +118,14 @@ def _split_folders(path: str) -> dict[str, str]:
 
 
 def _in_folder(folder: str, declared: str | None) -> list[FileStat]:
-    """The files of a folder that can be read: its own, else those in its folders, for formats that nest."""
+    """The files of a folder that can be read: its own, and those in its folders of formats that nest."""
     formats = [FORMATS[declared]] if declared else list(FORMATS.values())
+    nested = [each for each in formats if each.nested]
     own = files.list_folder(folder)
     found = [stat for stat in own if any(each.takes(stat.path) for each in formats)]
-    if not found and any(each.nested for each in formats):
-        found = [
-            stat
-            for stat in files.list_folder(folder, deep=True)
-            if any(each.nested and each.takes(stat.path) for each in formats)
-        ]
+    if nested and all(any(each.takes(stat.path) for each in nested) for stat in found):
+        deep = files.list_folder(folder, deep=True)
+        found = [stat for stat in deep if any(each.takes(stat.path) for each in nested)]
     if found:
         return found
     if not files.is_remote(folder) and not Path(folder).is_dir():
@@ -158,9 +157,9 @@ def _package_path(source: str) -> str:
 def fingerprint(config: DataConfig) -> str:
     """SHA-256 that tells whether the data changed.
 
-    Of local files it covers each name, split and all contents. Of remote files, whose contents would have
-    to be fetched, it covers the checksum that the file system keeps, else size and time of change. Of a
-    query it covers the rows that it gives: it is run for that.
+    Of local files it covers each name, split and all contents, and the images that their cells name. Of
+    remote files, whose contents would have to be fetched, it covers the checksum that the file system
+    keeps, else size and time of change. Of a query it covers the rows that it gives: it is run for that.
     """
     if database.is_database(config):
         return database.fingerprint(config)
@@ -168,8 +167,20 @@ def fingerprint(config: DataConfig) -> str:
     total = hashlib.sha256(f"{inputs.spans} {inputs.version}\n".encode())
     for file, stat in zip(inputs.files, inputs.stats):
         content = files.checksum(stat) if files.is_remote(stat.path) else _digest(stat.path)
-        total.update(f"{file.split or ''}/{posixpath.basename(file.path)}\0{content}\n".encode())
+        # Where a folder is a class, its name counts.
+        depth = 2 if FORMATS[inputs.format].nested else 1
+        name = "/".join(file.path.split("/")[-depth:])
+        total.update(f"{file.split or ''}/{name}\0{content}\n".encode())
+    for path in image_paths(config, inputs.format, inputs.files):
+        total.update(f"{path}\0{_content_of_image(path)}\n".encode())
     return total.hexdigest()
+
+
+def _content_of_image(path: str) -> str:
+    """What an image is now; reading it will tell if there is none."""
+    if files.is_remote(path):
+        return "".join(files.checksum(stat) for stat in files.match(path))
+    return _digest(path) if Path(path).is_file() else ""
 
 
 def _digest(path: str) -> str:

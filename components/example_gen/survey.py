@@ -153,7 +153,9 @@ def column_types(
             if declared:
                 raise UserError(f"a {scan.unusable} cannot be a {declared}", where=f"data.columns.{name}")
             continue
-        if declared and config.on_bad_value == "error":
+        if declared == "image":
+            _check_image(scan)
+        elif declared and config.on_bad_value == "error":
             _check_declared(scan, declared, reader, pieces)
         numbers = {kind: place for kind, place in scan.kinds.items() if kind != "nothing"}
         if reader.one_type and len(numbers) > 1 and not declared and not numbers.keys() <= {"text", "bytes"}:
@@ -171,6 +173,16 @@ def _check_declared(scan: ColumnScan, declared: str, reader: Reader, pieces: Seq
             where=places(misfits, reader, pieces)[0],
             fix=f"declare another type in data.columns.{scan.name}, add the tokens to data.missing, or let "
             "such values count as missing with data.on_bad_value: missing",
+        )
+
+
+def _check_image(scan: ColumnScan) -> None:
+    odd = next((kind for kind in scan.kinds if kind not in ("text", "bytes", "nothing")), None)
+    if odd or scan.longest > 1:
+        raise UserError(
+            f"{f'a {odd}' if odd else 'several values in a row'} cannot be an image; expected a path, or the "
+            "bytes of an image file",
+            where=f"data.columns.{scan.name}",
         )
 
 

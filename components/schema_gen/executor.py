@@ -21,8 +21,17 @@ class Executor(base_executor.BaseExecutor):
         output = artifact_utils.get_single_instance(output_dict["schema"])
         train = statistics_pb2.DatasetFeatureStatisticsList(datasets=[load_statistics(statistics, "train")])
         schema = tfdv.infer_schema(train, infer_feature_shape=False)
+        _mark_images(schema)
         tfdv.write_schema_text(schema, f"{output.uri}/{FILE_NAME}")
         say(output, f"{len(schema.feature)} features, {len(schema.string_domain)} with a set of known values")
+
+
+def _mark_images(schema: schema_pb2.Schema) -> None:
+    """Says which features are images: those whose height stands beside them."""
+    names = {feature.name for feature in schema.feature}
+    for feature in schema.feature:
+        if f"{feature.name}/height" in names:
+            feature.image_domain.SetInParent()
 
 
 def load(schema: object) -> schema_pb2.Schema:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import apache_beam as beam
 import tensorflow_data_validation as tfdv
-from tensorflow_metadata.proto.v0 import statistics_pb2
+from tensorflow_metadata.proto.v0 import schema_pb2, statistics_pb2
 from tfx.types import artifact_utils
 
 from components.base import BeamExecutor, say
+from components.example_gen.found import Found
 from components.records import read_batches, split_files, splits_of
 
 FILE_NAME = "FeatureStats.pb"
@@ -22,7 +25,7 @@ class Executor(BeamExecutor):
         splits = splits_of(examples)
         statistics.split_names = artifact_utils.encode_split_names(splits)
         statistics.span = examples.span
-        options = tfdv.StatsOptions()
+        options = tfdv.StatsOptions(schema=_bytes_only(Found.load(examples.uri).types))
         with self._make_beam_pipeline() as pipeline:
             for split in splits:
                 path = f"{artifact_utils.get_split_uri([statistics], split)}/{FILE_NAME}"
@@ -35,6 +38,16 @@ class Executor(BeamExecutor):
                 )
         train = load(statistics, splits[0])
         say(statistics, f"{len(train.features)} columns over {len(splits)} splits")
+
+
+def _bytes_only(types: Mapping[str, str]) -> schema_pb2.Schema | None:
+    """Tells TFDV which columns are no text: of those it takes sizes, not values."""
+    columns = [
+        schema_pb2.Feature(name=name, type=schema_pb2.BYTES, image_domain=schema_pb2.ImageDomain())
+        for name, kind in types.items()
+        if kind in ("image", "bytes")
+    ]
+    return schema_pb2.Schema(feature=columns) if columns else None
 
 
 def load(statistics: object, split: str) -> statistics_pb2.DatasetFeatureStatistics:

@@ -84,6 +84,10 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
 def _infer(found: Found, name: str, kind: str) -> tuple[FeatureConfig, str]:
     if name in found.held_back:
         return DropFeature(), found.held_back[name]
+    if kind == "image":
+        return DropFeature(), "an image: training on images is to come"
+    if found.types.get(name.rpartition("/")[0]) == "image":
+        return DropFeature(), "a measure of an image: declare it if it tells something by itself"
     distinct = found.values[name] if found.present.get(name) else 0
     if name in found.lists:
         return DropFeature(), "several values a row: no kind of feature takes them yet"
@@ -120,6 +124,8 @@ def _infer_text(found: Found, name: str, distinct: int | None) -> tuple[FeatureC
 
 
 def _check_declared(found: Found, name: str, kind: str, config: FeatureConfig) -> None:
+    if kind == "image" and config.kind != "drop":
+        raise UserError("training on images is to come", where=f"features.{name}", fix="drop it: kind: drop")
     allowed = _TYPES.get(config.kind)
     if allowed and kind not in allowed:
         raise UserError(

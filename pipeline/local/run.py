@@ -14,6 +14,7 @@ from components.errors import UserError
 from components.example_gen import sources
 from pipeline.code import UserCode, keep_user_code
 from pipeline.config import PipelineConfig
+from pipeline.fetch_hint import check_fetched
 from pipeline.local.lock import run_lock
 from pipeline.local.quiet import stderr_to
 from pipeline.local.workers import Workers
@@ -115,6 +116,7 @@ def run_project(
     Raises:
       UserError: for what is found before the first step: the data, the code or the home is at fault.
     """
+    check_fetched(config)
     prepare_home(config.home)
     fingerprint = sources.fingerprint(config.located_data)
     user_code = {

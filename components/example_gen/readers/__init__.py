@@ -25,6 +25,7 @@ __all__ = [
     "make_reader",
 ]
 
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp")
 _COMPRESSED = (".gz", ".bz2", ".zst")
 
 
@@ -63,6 +64,8 @@ FORMATS: dict[str, Format] = {
     "tfrecord": Format((".tfrecord", ".tfrecords"), "tfrecord", compressed=True, infix="tfrecord"),
     "arrow": Format((".arrow", ".feather"), "arrow_files"),
     "sql": Format((), "sql"),
+    "images": Format(IMAGE_SUFFIXES, "images", nested=True),
+    "texts": Format((".txt",), "texts", compressed=True, nested=True),
 }
 
 

@@ -60,7 +60,9 @@ class Plan:
         paths = {path_column(name) for name, kind in self.types.items() if kind == "image"}
         if not paths:
             return cells
-        kept = [(name, column) for name, column in zip(cells.schema.names, cells.columns) if name not in paths]
+        kept = [
+            (name, column) for name, column in zip(cells.schema.names, cells.columns) if name not in paths
+        ]
         return pa.RecordBatch.from_arrays([column for _, column in kept], [name for name, _ in kept])
 
     def typer(self, reader: Reader, piece: Piece) -> Typer:

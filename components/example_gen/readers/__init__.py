@@ -97,4 +97,9 @@ def format_of(names: Iterable[str], declared: str | None = None) -> str:
 def make_reader(config: DataConfig, kind: str) -> Reader:
     """The reader of a format, set up as the `data` section says."""
     module = importlib.import_module(f"{__name__}.{FORMATS[kind].module}")
-    return module.READER(config)
+    reader = module.READER(config)
+    if config.derive:
+        from components.example_gen.derive import with_derived
+
+        reader.blocks = with_derived(reader.blocks, config.derive, config.missing)
+    return reader

@@ -81,7 +81,7 @@ def plain(array: pa.Array) -> Cells | None:
     if pa.types.is_timestamp(kind):
         return Cells("datetime", _iso(array))
     if pa.types.is_time(kind):
-        return Cells("text", array.cast(pa.string()), origin=str(kind))
+        return Cells("text", _without_zeros(array), origin=str(kind))
     if pa.types.is_duration(kind):
         return Cells("integer", array.cast(pa.int64()), origin=str(kind))
     if pa.types.is_decimal(kind):
@@ -140,12 +140,16 @@ def _digits(value: pa.Scalar) -> str | None:
     return None if value.as_py() is None else f"{value.as_py():f}"
 
 
+def _without_zeros(array: pa.Array) -> pa.Array:
+    """Moments or times as texts, without the zeros of a fraction of a second."""
+    text = array.cast(pa.string())
+    return text if "[s" in str(array.type) else pc.replace_substring_regex(text, r"\.?0+$", "")
+
+
 def _iso(array: pa.Array) -> pa.Array:
     """Moments as 2026-01-31T17:45:02.5, in UTC with a Z where they know their time zone."""
     zone = array.type.tz
     if zone:
         array = array.cast(pa.timestamp(array.type.unit, "UTC")).cast(pa.timestamp(array.type.unit))
-    text = pc.replace_substring(array.cast(pa.string()), " ", "T", max_replacements=1)
-    if array.type.unit != "s":
-        text = pc.replace_substring_regex(text, r"\.?0+$", "", max_replacements=1)
+    text = pc.replace_substring(_without_zeros(array), " ", "T", max_replacements=1)
     return pc.binary_join_element_wise(text, "Z", "") if zone else text

@@ -16,13 +16,21 @@ import pyarrow.compute as pc
 from components.errors import cut
 from components.example_gen.arrow_types import Cells
 from components.example_gen.distinct import Distinct
-from components.example_gen.patterns import INFERRED, NUMBERS, TESTS, fits, matches_not_finite, test_of
+from components.example_gen.patterns import (
+    INFERRED,
+    NUMBERS,
+    TESTS,
+    fits,
+    is_whole,
+    matches_not_finite,
+    test_of,
+)
 from components.label import MOST_CLASSES
 
 EXAMPLES = 5
 # Which tests the values of a typed column pass.
 _PASSES = {
-    "integer": {"integer", "float", "whole"},
+    "integer": {"integer", "float", "whole", "round"},
     "float": {"float"},
     "boolean": {"boolean", "flag"},
     "date": {"date"},
@@ -182,6 +190,8 @@ class ColumnScan:
         self.padded += int(counts[present & pc.not_equal(text, raw).to_numpy(zero_copy_only=False)].sum())
         passed: dict[str, np.ndarray] = {}
         for test in TESTS:
+            if test in ("round", "flag") and test != test_of(self.declared):
+                continue
             if self._hopeless(test):
                 self._misfits(test).count += int(counts[present].sum())
                 continue
@@ -203,15 +213,20 @@ class ColumnScan:
             self.not_finite += int((there & ~finite).sum())
             there = there & finite
         self.bytes = self.bytes or cells.kind == "bytes"
-        number = int(there.sum())
-        if not number:
+        if not there.any():
             return
-        at = np.flatnonzero(there)[:EXAMPLES]
         for test in TESTS:
-            if test not in _PASSES.get(cells.kind, ()):
+            if test in _PASSES.get(cells.kind, ()):
+                continue
+            misfit = there
+            if cells.kind == "float" and test == "round":
+                misfit = there & ~is_whole(values.fill_null(0).to_numpy(zero_copy_only=False))
+            elif cells.kind == "integer" and test == "flag":
+                misfit = there & ~np.isin(values.fill_null(0).to_numpy(zero_copy_only=False), (0, 1))
+            if misfit.any():
                 found = self._misfits(test)
-                found.count += number
-                for index in at[: EXAMPLES - len(found.first)]:
+                found.count += int(misfit.sum())
+                for index in np.flatnonzero(misfit)[: EXAMPLES - len(found.first)]:
                     found.first.append((piece, int(rows[index]), cut(values[int(index)].as_py())))
         if cells.kind == "bytes":
             self.values = None

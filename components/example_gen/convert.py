@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from components.example_gen.arrow_types import Cells
-from components.example_gen.patterns import fits, matches_not_finite, test_of
+from components.example_gen.patterns import fits, is_whole, matches_not_finite, test_of
 from components.label import TRUE_WORDS
 
 _TRUE = pa.array([*TRUE_WORDS, "1"])
@@ -51,8 +51,16 @@ def convert(cells: Cells, kind: str, missing: pa.Array, parse: bool) -> Converte
             return _narrow(cells.values.cast(pa.float64(), safe=False))
         if kind != "text" or not parse:
             return Converted(cells.values)
+    if (cells.kind, kind) == ("float", "integer"):
+        return Converted(_whole(cells.values))
     text = cells.values if cells.kind == "text" else as_text(cells)
     return _parse(text, kind, missing, parse)
+
+
+def _whole(numbers: pa.Array) -> pa.Array:
+    values = numbers.fill_null(np.nan).to_numpy(zero_copy_only=False)
+    gone = ~is_whole(values)
+    return pa.array(np.where(gone, 0, values).astype(np.int64), mask=gone)
 
 
 def as_text(cells: Cells) -> pa.Array:
@@ -76,7 +84,7 @@ def _parse(cells: pa.Array, kind: str, missing: pa.Array, parse: bool) -> Conver
     gone |= ~fits(text, test_of(kind), {})
     present = _without(text, gone)
     if kind == "integer":
-        return Converted(pc.replace_substring(present, "+", "", max_replacements=1).cast(pa.int64()))
+        return Converted(pc.replace_substring_regex(present, r"^\+|\.0*$", "").cast(pa.int64()))
     if kind == "boolean":
         is_true = pc.is_in(pc.utf8_lower(text), value_set=_TRUE).cast(pa.int64())
         return Converted(_without(is_true, gone))

@@ -98,6 +98,9 @@ def match(pattern: str) -> list[FileStat]:
     jobs leave beside their output (_SUCCESS) do not count unless they are named.
     """
     if is_remote(pattern):
+        # Some file systems take a folder for a match of its name.
+        if not glob.has_magic(pattern) and _matched(pattern, f"{pattern.rstrip('/')}/**", 1):
+            return []
         return _match_remote(pattern)
     if not glob.has_magic(pattern) or os.path.exists(pattern):
         paths = [pattern] if os.path.isfile(pattern) else []
@@ -142,22 +145,26 @@ def _last_parts(path: str) -> list[str]:
 
 
 def _match_remote(pattern: str) -> list[FileStat]:
-    from apache_beam.io.filesystem import BeamIOError
-
-    try:
-        found = _beam().match([pattern])[0].metadata_list
-    except (BeamIOError, OSError, ValueError) as error:
-        raise UserError(
-            f"cannot be listed: {str(error).splitlines()[0]}",
-            where=pattern,
-            fix="check the address, your credentials, and that the file system's package is installed",
-        ) from error
     stats = [
         FileStat(each.path, each.size_in_bytes, f"{each.size_in_bytes}@{each.last_updated_in_seconds}")
-        for each in found
+        for each in _matched(pattern, pattern)
         if pattern == each.path or not os.path.basename(each.path).startswith((".", "_"))
     ]
     return sorted(stats, key=lambda stat: stat.path)
+
+
+def _matched(source: str, pattern: str, most: int | None = None) -> list[Any]:
+    """What Beam finds for a pattern; `source` is what the config names."""
+    from apache_beam.io.filesystem import BeamIOError
+
+    try:
+        return _beam().match([pattern], limits=[most])[0].metadata_list
+    except (BeamIOError, OSError, ValueError) as error:
+        raise UserError(
+            f"cannot be listed: {str(error).splitlines()[0]}",
+            where=source,
+            fix="check the address, your credentials, and that the file system's package is installed",
+        ) from error
 
 
 def checksum(stat: FileStat) -> str:

@@ -17,7 +17,11 @@ from components.example_gen.readers.objects import batch_of
 
 _ROWS = 20_000
 # What fastavro raises, depending on where the bytes are wrong.
-_DAMAGE = (ValueError, EOFError, TypeError, LookupError, ArithmeticError, SchemaParseException)
+_DAMAGE = (
+    *(ValueError, EOFError, TypeError, LookupError, ArithmeticError, MemoryError, SystemError),
+    SchemaParseException,
+)
+_MAGIC = b"Obj\x01"
 
 
 class AvroReader(Reader):
@@ -27,6 +31,9 @@ class AvroReader(Reader):
         row = 1
         with files.reading(piece.path), files.open_raw(piece.path) as source:
             try:
+                if source.read(len(_MAGIC)) != _MAGIC:
+                    raise ValueError("it does not begin as Avro files do")
+                source.seek(0)
                 records: Any = fastavro.reader(source)
                 names = [field["name"] for field in _fields(records.writer_schema, piece.path)]
                 while True:

@@ -9,7 +9,7 @@ from components.errors import UserError
 
 
 def csv_of(tmp_path, *cells: str, fill: str = "", times: int = 0) -> str:
-    """A file with a column x of these cells, then of `fill` so many times; n counts, y is 0 and 1 in turns."""
+    """A file with a column x of these cells, then of `fill`; n counts, y is 0 and 1 in turns."""
     rows = [*cells, *[fill] * times]
     path = tmp_path / "data.csv"
     path.write_text("x,n,y\n" + "".join(f"{cell},{i},{i % 2}\n" for i, cell in enumerate(rows)))
@@ -43,7 +43,7 @@ def csv_of(tmp_path, *cells: str, fill: str = "", times: int = 0) -> str:
         (["nan", "inf"], "text"),
         (["1", "nan", "-inf", "Infinity"], "integer"),
         (["1.5", "NA", "", "n/a", "None", "#N/A"], "float"),
-        (["１２", "3"], "text"),
+        (["\uff11\uff12", "3"], "text"),  # digits, but not ASCII
     ],
 )
 def test_inferred_types(tmp_path, cells, kind):
@@ -116,10 +116,11 @@ def test_many_other_cells_are_no_stray(tmp_path):
 def test_whole_numbers_beyond_64_bits_stay_text_and_that_is_said(tmp_path):
     source = csv_of(tmp_path, "1", "9223372036854775808", "-9223372036854775809", fill="7", times=50)
     assert types_of({"source": source})["x"] == "text"
+    said = notes_of({"source": source})
     assert (
-        f"column 'x' is text because of 2 whole numbers beyond 64 bits, the first 9223372036854775808 in {source}:3"
-        in notes_of({"source": source})
+        "column 'x' is text because of 2 whole numbers beyond 64 bits, the first 9223372036854775808" in said
     )
+    assert f"in {source}:3; declare it float" in said
     assert types_of({"source": source, "columns": {"x": "float"}})["x"] == "float"
 
 
@@ -169,6 +170,14 @@ def test_a_cell_that_is_not_of_its_declared_type(tmp_path, kind, fits, not_fits)
     assert found.column("x").count(None) == 7
     assert f"column 'x': 7 values that are not {kind} count as missing, the first" in found.notes
     assert f"in {source}:2" in found.notes
+
+
+def test_round_numbers_can_be_declared_integers(tmp_path):
+    # What pandas makes of whole numbers with gaps.
+    source = csv_of(tmp_path, "7.0", "", "-8.", "+9.00", fill="10.0", times=96)
+    assert types_of({"source": source})["x"] == "float"
+    found = ingest(tmp_path, {"source": source, "columns": {"x": "integer"}})
+    assert set(found.column("x")) == {7, -8, 9, 10, None}
 
 
 def test_long_values_are_cut_in_messages(tmp_path):

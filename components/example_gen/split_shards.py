@@ -135,8 +135,8 @@ class SplitShards:
         gone = np.flatnonzero(~there)
         if len(gone) and self._plan.unlabelled:
             raise UserError(
-                f"the label {self._plan.label.name!r} is missing, here and in {self._plan.unlabelled:,} rows "
-                "in all",
+                f"the label {self._plan.label.name!r} is missing"
+                + (f", as in {self._plan.unlabelled:,} rows in all" if self._plan.unlabelled > 1 else ""),
                 where=place(int(gone[0])),
                 fix="fill it in, or leave such rows out with data.on_missing_label: drop",
             )

@@ -57,7 +57,7 @@ def weighted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             {"transform_graph": "TransformGraph", "transformed_examples": "Examples"},
         ),
     ):
-        parameters = {"config": {}} if step == "transform" else {}
+        parameters = {"config": {}, "options": {}, "user_code": ""} if step == "transform" else {}
         made |= execute(step, folder / step, {key: made[key] for key in needs}, gives, **parameters)
     made |= execute(
         "trainer",

@@ -141,13 +141,19 @@ def _digits(value: pa.Scalar) -> str | None:
 
 
 def _without_zeros(array: pa.Array) -> pa.Array:
-    """Moments or times as texts, without the zeros of a fraction of a second."""
-    text = array.cast(pa.string())
-    return text if "[s" in str(array.type) else pc.replace_substring_regex(text, r"\.?0+$", "")
+    """Moments or times as Python's isoformat writes them: six digits of a fraction of a second, or none."""
+    text, unit = array.cast(pa.string()), str(array.type).partition("[")[2][:2]
+    if unit.startswith("s"):
+        return text
+    if unit == "ms":
+        text = pc.replace_substring_regex(text, "$", "000")
+    elif unit == "ns":
+        text = pc.replace_substring_regex(text, r"(\.\d{6})000$", r"\1")
+    return pc.replace_substring_regex(text, r"\.0+$", "")
 
 
 def _iso(array: pa.Array) -> pa.Array:
-    """Moments as 2026-01-31T17:45:02.5, in UTC with a Z where they know their time zone."""
+    """Moments as 2026-01-31T17:45:02, in UTC with a Z where they know their time zone."""
     zone = array.type.tz
     if zone:
         array = array.cast(pa.timestamp(array.type.unit, "UTC")).cast(pa.timestamp(array.type.unit))

@@ -169,7 +169,9 @@ class SplitShards:
             label = typed.column(typed.schema.get_field_index(plan.label.name))
             counts = tally.classes[split]
             for item in pc.value_counts(label.filter(pa.array(mine))).to_pylist():
-                name = class_name(plan.label.type, item["values"])
+                # As it was written: 0.1, not the float32's 0.10000000149011612.
+                value = np.float32(item["values"]) if plan.label.type == "float" else item["values"]
+                name = class_name(plan.label.type, value)
                 counts[name] = counts.get(name, 0) + item["counts"]
 
 

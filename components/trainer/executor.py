@@ -16,7 +16,6 @@ from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
-from components import user_code
 from components.base import say
 from components.errors import UserError
 from components.records import split_files
@@ -40,7 +39,7 @@ class Executor(base_executor.BaseExecutor):
         model_config = ModelConfig.model_validate(sections["model"])
         train = TrainConfig.model_validate(sections["train"])
         plan = FeaturePlan.load(graph.uri)
-        build = _builder(model_config, exec_properties["user_code"])
+        build = models.builder(model_config, exec_properties["user_code"])
 
         keras.utils.set_random_seed(train.seed)
         precision = devices.precision(train.precision)
@@ -83,12 +82,6 @@ class Executor(base_executor.BaseExecutor):
             model_artifact,
             _account(history, plan, model, train, strategy, precision, pace.rows_a_second),
         )
-
-
-def _builder(config: ModelConfig, code_uri: str) -> Any:
-    if config.build:
-        return user_code.load(code_uri, config.build)
-    return models.build
 
 
 def _training_batches(

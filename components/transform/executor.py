@@ -45,7 +45,11 @@ class Executor(BeamExecutor):
 
         plan = make_plan(Found.load(examples.uri), parse_features(exec_properties["config"]))
         options = TransformConfig.model_validate_json(exec_properties["options"])
-        own = user_code.load(exec_properties["user_code"], options.function) if options.function else None
+        own = (
+            user_code.load(exec_properties["user_code"], options.function, ("inputs", "plan"))
+            if options.function
+            else None
+        )
         for feature in plan.features:
             logging.info("%s: %s (%s)", feature.name, feature.config.kind, feature.why)
         config = tfxio.TFExampleBeamRecord(physical_format="tfrecords", schema=schema).TensorAdapterConfig()

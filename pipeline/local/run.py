@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from pipeline.steps import STEPS
 
 if TYPE_CHECKING:
     from pipeline.local.launch import Outcome
+
+
+_OTHER_HOME = "choose another folder with --home DIR or HEADRACE_HOME"
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,19 @@ def new_run_id(home: Path) -> str:
     return next(name for n in range(len(taken) + 1) if (name := f"{stamp}-{n}" if n else stamp) not in taken)
 
 
+def _check_writable(folder: Path, where: str, fix: str) -> None:
+    """Looks whether a folder can be written to, or made, without making it.
+
+    Raises:
+      UserError: when it cannot; `where` goes before the folder's name in it.
+    """
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return
+    reason = "not permitted" if nearest.is_dir() else f"{nearest} is a file"
+    raise UserError(f"cannot write here: {reason}", where=f"{where}{folder}", fix=fix)
+
+
 def prepare_home(home: Path) -> None:
     """Makes the folder that everything of a run goes to.
 
@@ -94,7 +111,7 @@ def prepare_home(home: Path) -> None:
         raise UserError(
             f"cannot write here: {error.strerror or error}",
             where=str(home),
-            fix="choose another folder with --home DIR or HEADRACE_HOME",
+            fix=_OTHER_HOME,
         ) from error
 
 
@@ -117,8 +134,11 @@ def run_project(
       UserError: for what is found before the first step: the data, the code or the home is at fault.
     """
     check_fetched(config)
-    prepare_home(config.home)
+    _check_writable(config.home, "", _OTHER_HOME)
+    if choice.end in (None, "Pusher"):
+        _check_writable(config.push_dir, "push.to: ", "choose another folder")
     fingerprint = sources.fingerprint(config.located_data)
+    prepare_home(config.home)
     user_code = {
         "trainer": keep_user_code(config.project_dir, config.model.build, config.home),
         "transform": keep_user_code(config.project_dir, config.transform.function, config.home),

@@ -23,8 +23,10 @@ JENSEN_SHANNON = "Jensen-Shannon divergence"
 L_INFINITY = "L-infinity distance"
 
 _BINS = 10
-# One in a thousand comparisons of samples of one distribution goes beyond this.
-_NORMAL_QUANTILE = 3.09
+# Samples of one distribution are farther apart than this so many standard deviations once in 30,000 times.
+_NORMAL_QUANTILE = 4.0
+# Rows that are alike come together: in a sample with replacement, as good as each comes twice.
+_ALIKE = 2
 # Quantiles are known to about a percent.
 _PRECISION = 0.005
 
@@ -38,12 +40,14 @@ class Distance:
       value: 0 to 1.
       chance: how large it may be by chance alone, given how many values there are.
       at: the value whose share changed most, of categories.
+      group: "new" or "gone" when it is that of all such values together.
     """
 
     measure: str
     value: float
     chance: float
     at: str = ""
+    group: str = ""
 
     def exceeds(self, threshold: float) -> bool:
         """Whether it is above the threshold, and above chance."""
@@ -57,7 +61,7 @@ def jensen_shannon(before: Numbers, after: Numbers) -> Distance:
     q = np.diff(after.below(bounds), prepend=0.0)
     freedom = max(1, len(bounds) - 1)
     # For samples of one distribution, 8 ln 2 JSD / (1/n + 1/m) is distributed as chi-square.
-    chance = _chi_square(freedom) * (1 / before.count + 1 / after.count) / (8 * math.log(2))
+    chance = _chi_square(freedom) * _spread(before.count, after.count) / (8 * math.log(2))
     return Distance(JENSEN_SHANNON, divergence(p, q), max(chance, _PRECISION))
 
 
@@ -74,7 +78,7 @@ def divergence(p: np.ndarray, q: np.ndarray) -> float:
 
 def l_infinity(before: Shares, after: Shares) -> Distance:
     """The distance of two distributions over values."""
-    spread = 1 / before.count + 1 / after.count
+    spread = _spread(before.count, after.count)
     best = Distance(L_INFINITY, 0.0, _PRECISION)
     for value in before.share.keys() | after.share.keys():
         was, now = before.share.get(value, 0.0), after.share.get(value, 0.0)
@@ -88,8 +92,8 @@ def l_infinity(before: Shares, after: Shares) -> Distance:
 
 def missing(before: float, after: float, rows_before: int, rows_after: int) -> Distance:
     """The distance of two shares of missing values."""
-    chance = _chance((before + after) / 2, 1 / rows_before + 1 / rows_after)
-    return Distance(L_INFINITY, abs(after - before), chance, "no value")
+    chance = _chance((before + after) / 2, _spread(rows_before, rows_after))
+    return Distance(L_INFINITY, abs(after - before), chance)
 
 
 def _new(before: Shares, after: Shares) -> Distance | None:
@@ -97,7 +101,9 @@ def _new(before: Shares, after: Shares) -> Distance | None:
     if not before.complete:
         return None
     unseen = 1.0 - sum(share for value, share in after.share.items() if value in before.share)
-    return Distance(L_INFINITY, unseen - before.once, _chance(unseen, 1 / after.count), "values that are new")
+    return Distance(
+        L_INFINITY, unseen - before.once, _chance(unseen, _ALIKE / after.count), "values that are new"
+    )
 
 
 def _gone(before: Shares, after: Shares) -> Distance | None:
@@ -107,7 +113,7 @@ def _gone(before: Shares, after: Shares) -> Distance | None:
     lost = {value: share for value, share in before.share.items() if value not in after.share}
     expected = sum(share * (1 - share) ** after.count for share in before.share.values())
     gone = sum(lost.values())
-    return Distance(L_INFINITY, gone - expected, _chance(gone, 1 / before.count), "values that are gone")
+    return Distance(L_INFINITY, gone - expected, _chance(gone, _ALIKE / before.count), group="gone")
 
 
 def _bounds(before: Numbers, after: Numbers) -> np.ndarray:
@@ -119,13 +125,18 @@ def _bounds(before: Numbers, after: Numbers) -> np.ndarray:
     return np.unique(np.append(points[at], points[-1]))
 
 
+def _spread(before: int, after: int) -> float:
+    """What the variance of a difference of two shares is a multiple of."""
+    return _ALIKE * (1 / before + 1 / after)
+
+
 def _chance(share: float, spread: float) -> float:
-    """How far two estimates of one share lie apart at most, but for one time in a thousand."""
+    """How far two estimates of one share lie apart at most by chance."""
     share = min(1.0, max(0.0, share))
     return max(_PRECISION, _NORMAL_QUANTILE * math.sqrt(share * (1 - share) * spread))
 
 
 def _chi_square(freedom: int) -> float:
-    """The 99.9 % quantile, by Wilson and Hilferty's approximation."""
+    """The quantile beyond which chance does not go, by Wilson and Hilferty's approximation."""
     spread = 2 / (9 * freedom)
     return freedom * (1 - spread + _NORMAL_QUANTILE * math.sqrt(spread)) ** 3

@@ -111,9 +111,8 @@ class _Pair:
         apart = distance.jensen_shannon(before, after)
         if apart.exceeds(numeric):
             drawn = picture.histograms(before, after, self._names)
-            how = _how_numbers(before, after) or f"a mean of {number(after.mean)}"
-            was = f"a mean of {number(before.mean)}"
-            yield self._finding(apart, numeric, was, how, drawn)
+            was, now = (f"a mean of {number(each.mean)}" for each in (before, after))
+            yield self._finding(apart, numeric, was, now + _how_numbers(before, after), drawn)
             return
         yield from self._shares(before.codes(), after.codes(), category)
 
@@ -126,7 +125,9 @@ class _Pair:
         now = distribution.missing_share(self._after, rows[1])
         apart = distance.missing(was, now, *rows)
         if apart.exceeds(threshold):
-            yield self._finding(apart, threshold, f"no value in {was:.1%} of the rows", f"{now:.1%}", [])
+            yield self._finding(
+                apart, threshold, f"no value in {was:.1%} of the rows", f"none in {now:.1%}", []
+            )
 
     def _shares(self, before: Shares | None, after: Shares | None, threshold: float) -> Iterator[Finding]:
         if before is None or after is None:
@@ -138,13 +139,12 @@ class _Pair:
             yield self._finding(apart, threshold, was, now, drawn)
 
     def _finding(self, apart: Distance, threshold: float, was: str, now: str, drawn: list[str]) -> Finding:
-        said = f"{apart.measure} {apart.value:.3g} above {threshold:g}"
         return Finding(
             kind=self._comparison.kind,
             column=self._name,
             against=self._comparison.against,
-            expected=f"the distribution of {self._comparison.against}, {was}",
-            received=f"{now}: {said}",
+            expected=was,
+            received=now,
             splits=self._comparison.splits,
             measure=apart.measure,
             distance=apart.value,
@@ -176,18 +176,19 @@ def _how_numbers(before: Numbers, after: Numbers) -> str:
         ratio = now / was
         middle = float(np.median(ratio))
         if ratio.max() / ratio.min() < _SAME_RATIO and abs(np.log(middle)) > np.log(_SAME_RATIO):
-            return f"values as if multiplied by {number(middle)}"
+            return f", as if multiplied by {number(middle)}"
     step = now - was
     middle = float(np.median(step))
     if before.std > 0 and np.ptp(step) < _SAME_STEP * before.std and abs(middle) > _SAME_STEP * before.std:
-        return f"values as if shifted by {number(middle)}, {abs(middle) / before.std:.1f} standard deviations"
+        return f", as if shifted by {number(middle)}, {abs(middle) / before.std:.1f} standard deviations"
     return ""
 
 
 def _how_shares(before: Shares, after: Shares, apart: Distance) -> tuple[str, str]:
     """The share that changed most, before and after."""
-    if apart.at.startswith("values that are "):
-        return f"other than {apart.at}", f"{apart.at}"
+    if apart.group:
+        more = f"{apart.value:.1%} more values that are {apart.group} than chance explains"
+        return "the values that there were", more
     was, now = before.share.get(apart.at, 0.0), after.share.get(apart.at, 0.0)
     swapped = [
         value

@@ -52,15 +52,19 @@ class Finding:
     reason: int | None = None
 
     @property
-    def place(self) -> str:
-        """Which column of which splits."""
+    def head(self) -> str:
+        """The kind, where it was seen and, of drift and skew, the distance."""
         column = f"column {self.column!r}" if self.column else "the data"
-        return f"{column} ({', '.join(self.splits)})" if self.splits else column
+        where = ", ".join(self.splits)
+        if self.distance is None:
+            return f"{self.kind}: {column} ({where})" if where else f"{self.kind}: {column}"
+        apart = f"{self.measure} {self.distance:.3g} above {self.threshold:g}"
+        return f"{self.kind}: {column} ({where} against {self.against}): {apart}"
 
     @property
     def sentence(self) -> str:
         """All but the pictures."""
-        return f"{self.kind}: {self.place}: expected {self.expected}, received {self.received}"
+        return f"{self.head}: expected {self.expected}, received {self.received}"
 
     def as_dict(self, policy: str) -> dict[str, Any]:
         """For anomalies.json; docs/checks.md documents the shape."""

@@ -119,7 +119,7 @@ def into_proto(finding: Finding, policy: str, anomalies: Any) -> None:
 
 
 def _paragraph(finding: Finding, policy: str) -> Iterator[str]:
-    yield f"{policy}  {finding.kind}: {finding.place}".strip()
+    yield f"{policy}  {finding.head}".strip()
     yield f"  expected {finding.expected}"
     yield f"  received {finding.received}"
     for line in finding.picture:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.errors import UserError
-from components.example_gen import sources
-from pipeline.code import UserCode, keep_user_code
 from pipeline.config import PipelineConfig
 from pipeline.fetch_hint import check_fetched
+from pipeline.inputs import RunInputs, gather
 from pipeline.local.lock import run_lock
 from pipeline.local.quiet import stderr_to
 from pipeline.local.workers import Workers
@@ -137,12 +136,8 @@ def run_project(
     _check_writable(config.home, "", _OTHER_HOME)
     if choice.end in (None, "Pusher"):
         _check_writable(config.push_dir, "push.to: ", "choose another folder")
-    fingerprint = sources.fingerprint(config.located_data)
+    inputs = gather(config)
     prepare_home(config.home)
-    user_code = {
-        "trainer": keep_user_code(config.project_dir, config.model.build, config.home),
-        "transform": keep_user_code(config.project_dir, config.transform.function, config.home),
-    }
     run_id = new_run_id(config.home)
     with run_lock(config.home, run_id):
         folder = config.home / "logs" / run_id
@@ -151,7 +146,7 @@ def run_project(
         # The libraries load there while they load here.
         workers.warm_up()
         try:
-            outcomes = _run(config, choice, run_id, fingerprint, user_code, workers, started, ended)
+            outcomes = _run(config, choice, run_id, inputs, workers, started, ended)
         finally:
             workers.stop()
     return Report(run_id, outcomes, _records(config.home, run_id))
@@ -161,8 +156,7 @@ def _run(
     config: PipelineConfig,
     choice: Choice,
     run_id: str,
-    fingerprint: str,
-    user_code: dict[str, UserCode],
+    inputs: RunInputs,
     workers: Workers,
     started: Listener,
     ended: Callable[[Outcome], None],
@@ -178,9 +172,7 @@ def _run(
         from pipeline.local import scheduler
         from pipeline.local.launch import Session
 
-    graph = build_pipeline(
-        config, fingerprint=fingerprint, user_code=user_code, root=config.home / "artifacts"
-    )
+    graph = build_pipeline(config, inputs, root=config.home / "artifacts")
     compiled = compiler.Compiler().compile(graph)
     runtime_parameter_utils.substitute_runtime_parameter(
         compiled, {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}

@@ -50,7 +50,7 @@ def test_json_is_one_object_with_the_documented_keys(own_model):
     }
     assert sorted(step["name"] for step in done.json["steps"]) == sorted(STEPS)
     for step in done.json["steps"]:
-        assert set(step) == {"name", "state", "reason", "seconds", "summary", "error", "log"}
+        assert set(step) == {"name", "state", "reason", "seconds", "summary", "error", "log", "report"}
     assert done.json["metrics"]["auc"] > 0.5
     assert done.json["blessed"] is True
     assert done.json["verdict"].startswith("blessed: auc")

@@ -11,6 +11,7 @@ import itertools
 import os
 import struct
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import google_crc32c
@@ -48,7 +49,10 @@ def _masked_crc(length: int) -> int:
 
 
 class ShardWriter:
-    """Writes one gzip TFRecord file; it has its name only once it is whole."""
+    """Writes one gzip TFRecord file; it has its name only once it is whole.
+
+    A thread of its own compresses, while the next records are made.
+    """
 
     def __init__(self, path: str) -> None:
         self._path, self._partial = path, f"{path}.partial"
@@ -56,13 +60,25 @@ class ShardWriter:
         self._raw = fileio.open(self._partial, "wb")
         # mtime=0: the same rows give the same bytes.
         self._gzip = gzip.GzipFile(fileobj=self._raw, mode="wb", compresslevel=1, mtime=0, filename="")
+        self._thread = ThreadPoolExecutor(1)
+        self._pending: Future[None] | None = None
 
     def write(self, records: Sequence[bytes]) -> None:
-        """Appends records."""
+        """Appends records; waits until those before them are written."""
+        self._settle()
+        self._pending = self._thread.submit(self._append, records)
+
+    def _append(self, records: Sequence[bytes]) -> None:
         self._gzip.write(frames(records))
+
+    def _settle(self) -> None:
+        if self._pending:
+            self._pending.result()
 
     def close(self) -> None:
         """Ends the file and gives it its name."""
+        self._settle()
+        self._thread.shutdown()
         self._gzip.close()
         self._raw.close()
         fileio.rename(self._partial, self._path, overwrite=True)

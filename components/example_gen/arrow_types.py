@@ -70,10 +70,8 @@ def plain(array: pa.Array) -> Cells | None:
         return _plain_integers(array)
     if pa.types.is_floating(kind):
         return Cells("float", _widened(array) if kind == pa.float16() else array.cast(pa.float64()))
-    if pa.types.is_string(kind):
-        return Cells("text", array)
-    if pa.types.is_large_string(kind):
-        return Cells("text", array.cast(pa.string()))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _plain_text(array)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return _plain_bytes(array)
     if pa.types.is_date(kind):
@@ -115,6 +113,15 @@ def _plain_integers(array: pa.Array) -> Cells:
 def _widened(array: pa.Array) -> pa.Array:
     """Half floats as doubles, which older Arrow cannot cast itself."""
     return pa.array(array.to_numpy(zero_copy_only=False).astype(np.float64), mask=np.array(array.is_null()))
+
+
+def _plain_text(array: pa.Array) -> Cells:
+    try:
+        # Those who write Parquet do not always check what they call text.
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return Cells("bytes", array.cast(pa.binary()))
+    return Cells("text", array.cast(pa.string()))
 
 
 def _plain_bytes(array: pa.Array) -> Cells:

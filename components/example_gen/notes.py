@@ -53,6 +53,8 @@ def _of_column(
             yield stray
     if scan.not_finite and kind in ("integer", "float", "boolean"):
         yield f"{where}: {scan.not_finite:,} cells say nan or inf and count as missing"
+    if scan.bytes and kind == "bytes":
+        yield f"{where} holds bytes that are not text"
     if scan.padded and kind == "text" and scan.name not in reader.types:
         yield f"{where}: {scan.padded:,} texts begin or end with blanks, which they keep"
     for origin in scan.origins:

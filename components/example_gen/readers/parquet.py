@@ -54,7 +54,7 @@ class ParquetReader(Reader):
                     empty = [pa.array([], field.type) for field in opened.schema_arrow]
                     names = opened.schema_arrow.names
                     yield Block(pa.RecordBatch.from_arrays(empty, names), np.zeros(0, np.int64))
-            except (pa.ArrowException, OSError) as error:
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 raise _broken(piece.path, error) from error
 
     def places(self, piece: Piece, rows: Sequence[int]) -> list[str]:
@@ -82,7 +82,7 @@ class _Opened(pq.ParquetFile):
 def _open(path: str) -> _Opened:
     try:
         return _Opened(files.open_raw(path))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _broken(path, error) from error
 
 

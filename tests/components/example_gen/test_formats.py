@@ -338,6 +338,10 @@ class TestJsonLines:
         listed = json.loads((found.uri / "skipped_rows.jsonl").read_text())
         assert listed["where"] == f"{data['source']}:51"
 
+    def test_a_first_line_that_is_null_is_no_crash(self, tmp_path):
+        said = refusal(self.source(tmp_path, "null", '{"a":1}'))
+        assert "a.jsonl:1: expected an object, received null" in said
+
     def test_half_a_character_is_no_crash(self, tmp_path):
         data = self.source(tmp_path, '{"a":"\\ud800","y":1}', '{"a":"x","y":0}')
         assert survey_of(data).columns["a"].values == {"?": 1, "x": 1}

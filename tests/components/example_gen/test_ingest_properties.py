@@ -29,7 +29,7 @@ from components.example_gen.patterns import INFERRED
 from components.example_gen.readers import InputFile, make_reader
 from components.example_gen.survey import infers
 
-_QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Text that CSV takes for nothing else: no number, no date, no missing-value token begins with an x.
 _TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12).map("x".__add__)

@@ -124,7 +124,7 @@ class Executor(BeamExecutor):
             notes=said,
             weight=config.weight,
             weight_mean=outcome.weight_mean,
-            held_back=held_back(config.split),
+            held_back=held_back(config.split, plan.types),
             straddling=outcome.straddling,
         ).save(examples.uri)
         say(examples, "; ".join([*outcome.account, *said]))

@@ -134,4 +134,7 @@ def judge(config: DataConfig, plan: SplitPlan, tally: Tally) -> Outcome:
     if plan.straddling:
         found = plan.straddling.count(SPLITS)
         said += checks.straddling_notes(counts, found, plan.not_content, exact=plan.straddling.exact)
-    return Outcome(checks.account(counts), said, found, weight_mean)
+    account = checks.account(counts)
+    if config.weight:
+        account.append(f"weighed by {config.weight!r}, {weight_mean:.4g} on average over train")
+    return Outcome(account, said, found, weight_mean)

@@ -110,9 +110,10 @@ class _BlockSink(filebasedsink.FileBasedSink):
 
 
 def _account(plan: FeaturePlan) -> str:
+    weighed = f"; rows weighed by {plan.weight.column}" if plan.weight else ""
     if plan.own:
-        return f"{len(plan.own)} model inputs from your preprocessing_fn"
+        return f"{len(plan.own)} model inputs from your preprocessing_fn{weighed}"
     kinds = Counter(feature.config.kind for feature in plan.used)
     used = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
     dropped = "".join(f"; dropped {feature.name}: {feature.why}" for feature in plan.dropped)
-    return f"{len(plan.used)} columns used ({used}){dropped}"
+    return f"{len(plan.used)} columns used ({used}){dropped}{weighed}"

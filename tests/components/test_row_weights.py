@@ -91,6 +91,13 @@ def test_the_weight_is_no_feature(weighted: dict[str, Any]) -> None:
     assert set(about["features"]) == {"x"}
 
 
+def test_it_is_said_that_rows_are_weighed(weighted: dict[str, Any]) -> None:
+    said = weighted["examples"].get_string_custom_property("summary")
+    assert "; weighed by 'trust', 12" in said
+    said = weighted["transform_graph"].get_string_custom_property("summary")
+    assert said == "1 columns used (1 numeric); rows weighed by trust"
+
+
 def test_transformed_weights_are_1_on_average(weighted: dict[str, Any]) -> None:
     (file,) = split_files(weighted["transformed_examples"], "train")
     rows = np.concatenate(list(read_serialized(file)))

@@ -113,6 +113,11 @@ def test_time_goes_on_from_train_to_test(tmp_path: Path) -> None:
     assert found.found.rows == {"train": 420, "eval": 210, "test": 210}
     assert "day" not in found.rows("train")[0]
     assert "by time: 'day'" in summary(found)
+    found = taken(tmp_path / "3", people(840), split={"by": "time", "column": "x"})
+    assert found.found.held_back == {"x": "it is greater in later splits than all that train has"}
+    # The month and the weekday of a date come again.
+    found = taken(tmp_path / "4", people(840), split={"by": "group", "column": "day"})
+    assert found.found.held_back == {}
 
 
 def test_a_column_says_the_split(tmp_path: Path) -> None:

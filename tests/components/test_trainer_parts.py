@@ -102,7 +102,9 @@ class TestLearning:
     def test_warm_up_longer_than_the_run(self):
         rate = learning.learning_rate(LearningRateConfig(peak=0.5, warmup_steps=1000), 10)
         assert float(rate(9)) == pytest.approx(0.5)
-        assert float(learning.learning_rate(LearningRateConfig(warmup_steps=1000), 1)(0)) == pytest.approx(1e-3)
+        assert float(learning.learning_rate(LearningRateConfig(warmup_steps=1000), 1)(0)) == pytest.approx(
+            1e-3
+        )
 
     @pytest.mark.parametrize(
         ("rows", "batch", "most", "expected"),

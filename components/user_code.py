@@ -66,7 +66,10 @@ def parse(path: Path) -> ast.Module:
     try:
         return ast.parse(path.read_bytes(), str(path))
     except SyntaxError as error:
-        raise UserError(f"cannot be parsed: {error.msg}", where=f"{path}:{error.lineno}") from error
+        line = f":{error.lineno}" if error.lineno else ""
+        raise UserError(f"cannot be parsed: {error.msg}", where=f"{path}{line}") from error
+    except ValueError as error:
+        raise UserError(f"cannot be parsed: {error}", where=str(path)) from error
 
 
 def reachable(root: Path, module: str, within: str = "") -> dict[str, Path]:

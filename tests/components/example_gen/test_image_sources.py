@@ -247,7 +247,7 @@ def test_a_name_that_is_no_text_is_refused(images: Path, tmp_path: Path) -> None
 
 def test_a_text_beside_the_classes_asks_for_the_format(images: Path, tmp_path: Path) -> None:
     write(images / "README.txt", b"Cats and dogs.")
-    with pytest.raises(UserError, match=r"files of two formats: .*in a folder, data\.format says which"):
+    with pytest.raises(UserError, match=r"(?s)files of two formats: .*in a folder, data\.format says which"):
         ingest(tmp_path, {"source": str(images)}, label="kind")
     got = ingest(tmp_path, {"source": str(images), "format": "images"}, label="kind")
     assert sum(got.found.rows.values()) == len(GOOD)

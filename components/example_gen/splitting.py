@@ -95,6 +95,8 @@ def split_plan(
     """
     apart = not_content(config)
     together = config.split.by == "hash" and not apart and len(dealt) == len(SPLITS)
+    # Texts that are split by text have nothing else to be compared by: the label alone is no content.
+    alike = set(survey.columns) <= {*apart, label.name}
     return SplitPlan(
         uri=uri,
         shards=shards,
@@ -103,7 +105,7 @@ def split_plan(
         weight=config.weight,
         dealt=dealt,
         dealer=dealer if len(dealt) == len(SPLITS) else Onto(dealer, dealt),
-        straddling=None if together else Straddling.of(f"{scratch}/contents", survey.rows),
+        straddling=None if together or alike else Straddling.of(f"{scratch}/contents", survey.rows),
         not_content=apart,
     )
 

@@ -90,7 +90,11 @@ def format_of(names: Iterable[str], declared: str | None = None) -> str:
         found.setdefault(kind, name)
     if len(found) > 1:
         two = " and ".join(f"{name.rsplit('/', 1)[-1]} ({kind})" for kind, name in list(found.items())[:2])
-        raise UserError(f"files of two formats: {two}", where="data.source", fix="name the files of one")
+        raise UserError(
+            f"files of two formats: {two}",
+            where="data.source",
+            fix="name the files of one; in a folder, data.format says which",
+        )
     return next(iter(found))
 
 

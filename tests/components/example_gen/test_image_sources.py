@@ -243,3 +243,16 @@ def test_a_name_that_is_no_text_is_refused(images: Path, tmp_path: Path) -> None
     write(images / "cat" / b"caf\xe9.png".decode(errors="surrogateescape"), GOOD[0])
     with pytest.raises(UserError, match=r"a file's name is not UTF-8: .*caf"):
         ingest(tmp_path, {"source": str(images)}, label="kind")
+
+
+def test_a_text_beside_the_classes_asks_for_the_format(images: Path, tmp_path: Path) -> None:
+    write(images / "README.txt", b"Cats and dogs.")
+    with pytest.raises(UserError, match=r"(?s)files of two formats: .*in a folder, data\.format says which"):
+        ingest(tmp_path, {"source": str(images)}, label="kind")
+    got = ingest(tmp_path, {"source": str(images), "format": "images"}, label="kind")
+    assert sum(got.found.rows.values()) == len(GOOD)
+
+
+def test_shares_of_classes_are_exact_when_stratified(images: Path, tmp_path: Path) -> None:
+    got = ingest(tmp_path, {"source": str(images), "split": {"stratify": "label"}}, label="kind")
+    assert got.found.classes["train"] == {"cat": 60, "dog": 60}

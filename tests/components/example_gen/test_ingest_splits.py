@@ -152,6 +152,17 @@ def test_an_excluded_number_of_each_row_hides_no_copies(tmp_path: Path) -> None:
     assert "test rows are in train as well, apart from 'person'" in found.notes
 
 
+def test_texts_that_are_split_by_text_are_not_compared_by_their_label(tmp_path: Path) -> None:
+    rows = [(f"text {i % 60}", 1.0, "good" if i % 3 == 0 else "bad") for i in range(300)]
+    source = write(tmp_path / "rows.csv", "text,weight,y", rows)
+    found = ingest(
+        tmp_path, {"source": source, "weight": "weight", "split": {"by": "group", "column": "text"}}
+    )
+    assert all(len(splits) == 1 for splits in where(found, "text").values())
+    assert found.found.straddling == {}
+    assert "content" not in found.notes
+
+
 def test_splits_that_are_files_are_compared_too(tmp_path: Path) -> None:
     rows = people(100)
     for split, part in (("train", rows[:80]), ("eval", rows[80:]), ("test", rows[70:90])):

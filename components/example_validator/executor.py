@@ -13,7 +13,7 @@ from tfx.types import artifact_utils
 
 from components.base import say
 from components.example_gen.found import Found
-from components.example_validator.changes import Checked, column_changes, other_changes
+from components.example_validator.changes import Checked, column_changes, label_changes, row_changes
 from components.example_validator.config import ValidateConfig
 from components.example_validator.distribution import features
 from components.example_validator.drift import Comparison, Side, compare
@@ -128,7 +128,8 @@ class _Checks:
         seen = features(self._splits[TRAIN])
         if not self._reviewed:
             yield from column_changes(self._before, self.checked, seen)
-        yield from other_changes(self._before, self.checked)
+            yield from label_changes(self._before.label, self.checked.label)
+        yield from row_changes(self._before, self.checked)
         sides = Side("before", self._before_train), Side("now", self._splits[TRAIN])
         yield from self._compare(Comparison("drift", *sides, against=BEFORE, splits=(TRAIN,)))
 

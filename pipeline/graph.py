@@ -36,7 +36,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
       root: the folder below which artifacts are written.
     """
     user_code = inputs.user_code
-    weight = getattr(config.data, "weight", None) or ""
+    weight = config.data.weight or ""
     example_gen = ExampleGen(
         config=as_json(config.located_data),
         label=config.label,

@@ -75,7 +75,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
         config=as_json(
             {
                 "validate": config.located_validation,
-                "data": {"exclude": config.data.exclude, "columns": config.data.columns},
+                "data": {"derive": sorted(config.data.derive), "columns": config.data.columns},
             }
         ),
         log_fingerprint=inputs.serving_log,

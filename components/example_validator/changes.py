@@ -33,7 +33,8 @@ class Checked(BaseModel):
       lists: the columns of which a row may have several values.
       rows: rows of train.
       present: how many of them have a value in each column.
-      exclude, declared: what the config said of columns: a change of mind is no change of the data.
+      excluded: columns that were read, but not kept.
+      derived, declared: what the config said of columns: a change of mind is no change of the data.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,7 +44,8 @@ class Checked(BaseModel):
     lists: tuple[str, ...] = ()
     rows: int
     present: dict[str, int]
-    exclude: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
     declared: dict[str, str] = {}
 
     @classmethod
@@ -55,7 +57,8 @@ class Checked(BaseModel):
             lists=found.lists,
             rows=found.rows.get("train", 0),
             present=found.present,
-            exclude=tuple(data["exclude"]),
+            excluded=found.excluded,
+            derived=tuple(data["derive"]),
             declared=data["columns"],
         )
 
@@ -82,8 +85,9 @@ def column_changes(before: Checked, now: Checked, seen: dict[str, Any]) -> Itera
     Args:
       seen: column to TFDV's statistics of train.
     """
-    gone = [name for name in before.types if name not in now.types and name not in now.exclude]
-    new = [name for name in now.types if name not in before.types and name not in before.exclude]
+    meant = {before.label.name, now.label.name, *before.derived, *now.derived}
+    gone = [name for name in before.types if name not in (*now.types, *now.excluded, *meant)]
+    new = [name for name in now.types if name not in (*before.types, *before.excluded, *meant)]
     for name in gone:
         expected = f"a column of type {before.types[name]}"
         received = f"no such column{_renamed(name, new, before, now)}"

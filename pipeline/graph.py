@@ -36,7 +36,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
       root: the folder below which artifacts are written.
     """
     user_code = inputs.user_code
-    weight = getattr(config.data, "weight", None) or ""
+    weight = config.data.weight or ""
     example_gen = ExampleGen(
         config=as_json(config.located_data),
         label=config.label,
@@ -75,7 +75,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
         config=as_json(
             {
                 "validate": config.located_validation,
-                "data": {"exclude": config.data.exclude, "columns": config.data.columns},
+                "data": {"derive": sorted(config.data.derive), "columns": config.data.columns},
             }
         ),
         log_fingerprint=inputs.serving_log,

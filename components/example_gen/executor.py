@@ -108,6 +108,7 @@ class Executor(BeamExecutor):
             label=label,
             types=plan.types,
             lists=tuple(name for name in plan.lists if name in plan.types),
+            excluded=tuple(name for name in types if name not in plan.types),
             values={
                 name: survey.columns[name].distinct_count if name in survey.columns else None
                 for name in plan.types

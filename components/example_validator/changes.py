@@ -33,7 +33,8 @@ class Checked(BaseModel):
       lists: the columns of which a row may have several values.
       rows: rows of train.
       present: how many of them have a value in each column.
-      exclude, declared: what the config said of columns: a change of mind is no change of the data.
+      excluded: columns that were read, but not kept.
+      derived, declared: what the config said of columns: a change of mind is no change of the data.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,7 +44,8 @@ class Checked(BaseModel):
     lists: tuple[str, ...] = ()
     rows: int
     present: dict[str, int]
-    exclude: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
     declared: dict[str, str] = {}
 
     @classmethod
@@ -55,7 +57,8 @@ class Checked(BaseModel):
             lists=found.lists,
             rows=found.rows.get("train", 0),
             present=found.present,
-            exclude=tuple(data["exclude"]),
+            excluded=found.excluded,
+            derived=tuple(data["derive"]),
             declared=data["columns"],
         )
 
@@ -82,15 +85,16 @@ def column_changes(before: Checked, now: Checked, seen: dict[str, Any]) -> Itera
     Args:
       seen: column to TFDV's statistics of train.
     """
-    gone = [name for name in before.types if name not in now.types and name not in now.exclude]
-    new = [name for name in now.types if name not in before.types and name not in before.exclude]
+    meant = {before.label.name, now.label.name, *before.derived, *now.derived}
+    gone = [name for name in before.types if name not in (*now.types, *now.excluded, *meant)]
+    new = [name for name in now.types if name not in (*before.types, *before.excluded, *meant)]
     for name in gone:
-        expected = f"a column of type {before.types[name]}, as {BEFORE} has it"
+        expected = f"a column of type {before.types[name]}"
         received = f"no such column{_renamed(name, new, before, now)}"
         yield Finding("missing_column", name, BEFORE, expected, received, reason=_Type.SCHEMA_MISSING_COLUMN)
     for name in new:
         received = f"one of type {received_type(now.types[name], seen.get(name))}"
-        expected = f"no such column, as in {BEFORE}"
+        expected = "no such column"
         yield Finding("extra_column", name, BEFORE, expected, received, reason=_Type.SCHEMA_NEW_COLUMN)
     for name, was in before.types.items():
         kind = now.types.get(name)
@@ -100,7 +104,7 @@ def column_changes(before: Checked, now: Checked, seen: dict[str, Any]) -> Itera
         if min(before.present.get(name, 0), now.present.get(name, 0)) < _EXPECTED:
             continue
         if kind != was:
-            expected, received = f"{was}, as in {BEFORE}", received_type(kind, seen.get(name))
+            expected, received = was, received_type(kind, seen.get(name))
         elif (name in before.lists) != (name in now.lists):
             one, many = f"one {kind} a row", f"several values of type {kind} a row"
             expected, received = (many, one) if name in before.lists else (one, many)
@@ -109,8 +113,8 @@ def column_changes(before: Checked, now: Checked, seen: dict[str, Any]) -> Itera
         yield Finding("type_change", name, BEFORE, expected, received, reason=_Type.UNEXPECTED_DATA_TYPE)
 
 
-def other_changes(before: Checked, now: Checked) -> Iterator[Finding]:
-    """Columns without values any more, another label, far fewer rows."""
+def row_changes(before: Checked, now: Checked) -> Iterator[Finding]:
+    """Columns without values any more, far fewer rows."""
     for name in before.types:
         if name in now.types and not now.present.get(name, 0):
             wanted = before.expected(name, now.rows)
@@ -119,11 +123,10 @@ def other_changes(before: Checked, now: Checked) -> Iterator[Finding]:
                     "empty",
                     name,
                     BEFORE,
-                    f"about {wanted:,.0f} values in train, as in {BEFORE}",
+                    f"about {wanted:,.0f} values in train",
                     "none",
                     reason=_Type.FEATURE_TYPE_NOT_PRESENT,
                 )
-    yield from _label_changes(before.label, now.label)
     if now.rows < before.rows * _FEW:
         yield Finding(
             "other",
@@ -135,7 +138,8 @@ def other_changes(before: Checked, now: Checked) -> Iterator[Finding]:
         )
 
 
-def _label_changes(before: LabelSpec, now: LabelSpec) -> Iterator[Finding]:
+def label_changes(before: LabelSpec, now: LabelSpec) -> Iterator[Finding]:
+    """A label of another type or with other classes."""
     # Another label altogether is what the config says.
     if before.name != now.name:
         return
@@ -149,7 +153,6 @@ def _label_changes(before: LabelSpec, now: LabelSpec) -> Iterator[Finding]:
         expected = f"the classes {listed(before.classes)}"
         received = "; ".join(kinds) or f"the classes {listed(now.classes)}"
     if expected:
-        expected += f", as in {BEFORE}"
         yield Finding(
             "label", now.name, BEFORE, expected, received, reason=_Type.ENUM_TYPE_UNEXPECTED_STRING_VALUES
         )

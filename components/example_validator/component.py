@@ -28,7 +28,7 @@ class ExampleValidator(Component):
     """Holds the statistics of every split against the schema, train, and the data that passed before.
 
     Args:
-      config: the `validate` section, and of `data` what decides which columns there are: exclude and columns.
+      config: the `validate` section, and of `data` what it says of columns: derive and columns.
       log_fingerprint: of the contents of validate.serving_log; empty: there is none.
       examples: ingest's findings lie with them.
       previous_statistics: of the latest other data of this pipeline that passed, where there is one.

@@ -13,13 +13,14 @@ from tfx.types import artifact_utils
 
 from components.base import say
 from components.example_gen.found import Found
-from components.example_validator.changes import Checked, column_changes, other_changes
+from components.example_validator.changes import Checked, column_changes, label_changes, row_changes
 from components.example_validator.config import ValidateConfig
 from components.example_validator.distribution import features
 from components.example_validator.drift import Comparison, Side, compare
 from components.example_validator.findings import (
     BEFORE,
     INFERRED,
+    LOG,
     REVIEWED,
     TRAIN,
     Finding,
@@ -30,6 +31,7 @@ from components.example_validator.previous import DATA, PREVIOUS_ID, STATISTICS_
 from components.example_validator.ranges import out_of_range
 from components.example_validator.report import Report, into_proto
 from components.example_validator.schema_checks import SchemaCheck
+from components.example_validator.serving_log import statistics_of
 from components.schema_gen.executor import DIFFERENCE
 from components.schema_gen.executor import load as load_schema
 from components.statistics_gen.files import load, load_splits, path_of
@@ -65,7 +67,9 @@ class Executor(base_executor.BaseExecutor):
     def _write(self, output: Any, checks: _Checks, report: Report) -> None:
         blessed = {}
         for number, (split, anomalies) in enumerate(checks.anomalies.items()):
-            mine = [each for each in report.findings if split in each.splits or not (each.splits or number)]
+            mine = [each for each in report.findings if split in each.splits]
+            if number == 0:  # and what is of no split
+                mine += [each for each in report.findings if not checks.anomalies.keys() & set(each.splits)]
             for finding in mine:
                 into_proto(finding, report.policy(finding), anomalies)
             blessed[split] = 0 if mine else 1
@@ -106,7 +110,13 @@ class _Checks:
     def findings(self) -> Iterator[Finding]:
         """Everything that was found."""
         label = self._found.label.name
-        for finding in (*self._against_schema(), *self._between_splits(), *self._since_before()):
+        found = (
+            *self._against_schema(),
+            *self._between_splits(),
+            *self._since_before(),
+            *self._as_served(),
+        )
+        for finding in found:
             yield as_label(finding, label)
 
     def _against_schema(self) -> Iterator[Finding]:
@@ -128,9 +138,17 @@ class _Checks:
         seen = features(self._splits[TRAIN])
         if not self._reviewed:
             yield from column_changes(self._before, self.checked, seen)
-        yield from other_changes(self._before, self.checked)
+            yield from label_changes(self._before.label, self.checked.label)
+        yield from row_changes(self._before, self.checked)
         sides = Side("before", self._before_train), Side("now", self._splits[TRAIN])
         yield from self._compare(Comparison("drift", *sides, against=BEFORE, splits=(TRAIN,)))
+
+    def _as_served(self) -> Iterator[Finding]:
+        if self._config.serving_log is None:
+            return
+        served = statistics_of(self._config.serving_log, self._found.types)
+        sides = Side(TRAIN, self._splits[TRAIN]), Side("served", served)
+        yield from self._compare(Comparison("skew", *sides, against=TRAIN, splits=(LOG,)))
 
     def _compare(self, comparison: Comparison) -> Iterator[Finding]:
         yield from out_of_range(comparison, self._found.types)

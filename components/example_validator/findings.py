@@ -62,9 +62,15 @@ class Finding:
         return f"{self.kind}: {column} ({where} against {self.against}): {apart}"
 
     @property
+    def expectation(self) -> str:
+        """What should have been there, and how that is known."""
+        known = self.kind == "other" or self.distance is not None
+        return self.expected if known else f"{self.expected}, as in {self.against}"
+
+    @property
     def sentence(self) -> str:
         """All but the pictures."""
-        return f"{self.head}: expected {self.expected}, received {self.received}"
+        return f"{self.head}: expected {self.expectation}, received {self.received}"
 
     def as_dict(self, policy: str) -> dict[str, Any]:
         """For anomalies.json; docs/checks.md documents the shape."""

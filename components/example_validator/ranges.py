@@ -37,7 +37,7 @@ def out_of_range(comparison: Comparison, types: dict[str, str]) -> Iterator[Find
             "range",
             name,
             comparison.against,
-            f"about {number(low)} to {number(high)}, as in {comparison.against}",
+            f"about {number(low)} to {number(high)}",
             f"{number(least)} to {number(largest)}",
             comparison.splits,
             reason=_Type.FLOAT_TYPE_BIG_FLOAT if far_up else _Type.FLOAT_TYPE_SMALL_FLOAT,

@@ -101,7 +101,7 @@ def into_proto(finding: Finding, policy: str, anomalies: Any) -> None:
         return
     info = anomalies.anomaly_info[finding.column] if finding.column else anomalies.dataset_anomaly_info
     short = finding.kind.replace("_", " ")
-    said = f"Expected {finding.expected}; received {finding.received}."
+    said = f"Expected {finding.expectation}; received {finding.received}."
     info.reason.add(type=finding.reason, short_description=short, description=said)
     many = len(info.reason) > 1
     info.short_description = "Multiple errors" if many else short
@@ -120,7 +120,7 @@ def into_proto(finding: Finding, policy: str, anomalies: Any) -> None:
 
 def _paragraph(finding: Finding, policy: str) -> Iterator[str]:
     yield f"{policy}  {finding.head}".strip()
-    yield f"  expected {finding.expected}"
+    yield f"  expected {finding.expectation}"
     yield f"  received {finding.received}"
     for line in finding.picture:
         yield f"    {line}"

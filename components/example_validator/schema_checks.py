@@ -101,8 +101,9 @@ class SchemaCheck:
                 yield self._finding(column, _Type.Name(reason.type), reason.description)
         for reason in self.anomalies.dataset_anomaly_info.reason:
             kind = KINDS.get(_Type.Name(reason.type), "other")
-            yield self._make(kind, "", "data as the schema has it", _plain(reason.description))
+            yield self._make(kind, "", f"what fits {self._against}", _plain(reason.description))
         yield from self._disguised()
+        yield from self._classes_gone()
 
     def _finding(self, column: str, reason: str, description: str) -> Finding:
         kind = KINDS.get(reason, "other")
@@ -122,7 +123,7 @@ class SchemaCheck:
             return self._missing_values(column)
         if kind == "range":
             return self._range(column, description)
-        return self._make(kind, column, "what the schema says", _plain(description))
+        return self._make(kind, column, f"what fits {self._against}", _plain(description))
 
     def _disguised(self) -> Iterator[Finding]:
         """Types that are all strings to TFDV."""
@@ -131,6 +132,16 @@ class SchemaCheck:
             kind = self._found.types.get(name)
             if fitting and kind in ("text", "bytes", "date", "datetime", "image") and kind not in fitting:
                 yield self._make("type_change", name, self._meaning(name), self._received(name))
+
+    def _classes_gone(self) -> Iterator[Finding]:
+        label = self._found.label
+        feature = self._features.get(label.name)
+        domain = None if feature is None else domain_values(self._schema, feature)
+        held = [] if domain is None else list(domain.value)
+        gone = [value for value in held if value not in label.classes]
+        if gone and label.classes:
+            expected = f"the classes {listed(held)}"
+            yield self._make("label", label.name, expected, f"no {listed(gone)}")
 
     def _make(self, kind: str, column: str, expected: str, received: str) -> Finding:
         return Finding(kind, column, self._against, expected, received, (self._split,))
@@ -145,11 +156,11 @@ class SchemaCheck:
         shares = distribution.strings(self._seen[column]) if column in self._seen else None
         domain = domain_values(self._schema, self._features[column])
         if shares is None or domain is None:
-            return self._make("new_values", column, "values of the schema", _plain(description))
+            return self._make("new_values", column, "known values", _plain(description))
         known = set(domain.value)
         new = [value for value in shares.share if value not in known]
         part = sum(shares.share[value] for value in new)
-        expected = f"one of the {len(known):,} values of {self._against}"
+        expected = f"one of its {len(known):,} values"
         return self._make("new_values", column, expected, f"{listed(new)} ({part:.2%} of the values)")
 
     def _missing_values(self, column: str) -> Finding:
@@ -166,7 +177,7 @@ class SchemaCheck:
         if feature.WhichOneof("domain_info") == "bool_domain":
             expected = "0 or 1"
         elif low is None or high is None or seen.WhichOneof("stats") != "num_stats":
-            return self._make("range", column, "a number of the schema's range", _plain(description))
+            return self._make("range", column, "a number in its range", _plain(description))
         else:
             expected = " and ".join(
                 f"{word} {number(bound)}"

@@ -17,9 +17,13 @@ def read(path: str) -> Iterator[pa.RecordBatch]:
     elements: nothing would ever be missing.
     """
     for batch in read_batches(path):
-        yield pa.RecordBatch.from_arrays(
-            [_empty_as_null(column) for column in batch.columns], schema=batch.schema
-        )
+        yield empty_as_null(batch)
+
+
+def empty_as_null(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with a null for each list that is empty."""
+    columns = [_empty_as_null(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _empty_as_null(column: pa.Array) -> pa.Array:

@@ -19,10 +19,8 @@ from components.example_gen.found import Found
 from components.records import split_files, splits_of
 from components.statistics_gen.batches import read
 from components.statistics_gen.config import StatisticsConfig
-from components.statistics_gen.files import load_all, path_of
+from components.statistics_gen.files import QUANTILES, load_all, path_of
 
-# Enough for the share of any value to be told to a percent, which is what distances are made of.
-_QUANTILES = 100
 # Columns whose values are no words or numbers: counts and sizes are all that can be said of them.
 _OPAQUE = ("bytes", "image")
 
@@ -79,7 +77,7 @@ def _options(config: StatisticsConfig, found: Found, weight: str) -> tfdv.StatsO
         schema=opaque if opaque.feature else None,
         weight_feature=weight or None,
         slicing_config=_slicing(config, found),
-        num_quantiles_histogram_buckets=_QUANTILES,
+        num_quantiles_histogram_buckets=QUANTILES,
     )
 
 

@@ -6,6 +6,9 @@ import tensorflow_data_validation as tfdv
 from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.types import artifact_utils
 
+# How many quantile buckets of numbers there are: the share of any value can be told to a percent.
+QUANTILES = 100
+
 _FILE = "FeatureStats.pb"
 # What TFDV calls the slice of all rows.
 _WHOLE = "All Examples"

@@ -103,7 +103,7 @@ class TestWhatIsBundled:
         assert bundle(folder, "model.build")[0] != archives[0]
 
     def test_a_module_that_is_not_there(self, project):
-        with pytest.raises(UserError, match="no file nets/model.py in "):
+        with pytest.raises(UserError, match=r"no file nets/model\.py in "):
             bundle(project(model=""), "nets.model.build")
 
     @pytest.mark.parametrize(

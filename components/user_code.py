@@ -9,14 +9,18 @@ nor ours theirs.
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import hashlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import io
 import sys
+import traceback
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +66,10 @@ def parse(path: Path) -> ast.Module:
     try:
         return ast.parse(path.read_bytes(), str(path))
     except SyntaxError as error:
-        raise UserError(f"cannot be parsed: {error.msg}", where=f"{path}:{error.lineno}") from error
+        line = f":{error.lineno}" if error.lineno else ""
+        raise UserError(f"cannot be parsed: {error.msg}", where=f"{path}{line}") from error
+    except ValueError as error:
+        raise UserError(f"cannot be parsed: {error}", where=str(path)) from error
 
 
 def reachable(root: Path, module: str, within: str = "") -> dict[str, Path]:
@@ -184,11 +191,47 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(tree, file, "exec"), module.__dict__)
 
 
-def load(uri: str, dotted: str) -> Callable[..., Any]:
+@contextlib.contextmanager
+def _blaming(uri: str) -> Iterator[None]:
+    """What the user's code raises becomes a UserError with the line of it that is at fault."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        lines = [
+            f"{frame.filename.removeprefix(uri).lstrip('/')}:{frame.lineno}"
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename.startswith(uri)
+        ]
+        raise UserError(f"{type(error).__name__}: {error}", where=lines[-1] if lines else "") from error
+
+
+def _check_takes(function: Callable[..., Any], uri: str, arguments: Sequence[str]) -> None:
+    """Raises UserError when the function cannot be called with so many arguments."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        code = getattr(function, "__code__", None)
+        raise UserError(
+            f"{function.__name__} must take ({', '.join(arguments)}): {error}",
+            where=f"{code.co_filename.removeprefix(uri).lstrip('/')}:{code.co_firstlineno}" if code else "",
+        ) from None
+    except ValueError:  # some builtins do not say what they take
+        return
+
+
+def load(uri: str, dotted: str, arguments: Sequence[str]) -> Callable[..., Any]:
     """The function that `dotted` names, from the archive at `uri`.
 
+    Args:
+      uri: of the archive that `bundle` made.
+      dotted: module.function.
+      arguments: names of the arguments that it will be called with, by position.
+
     Raises:
-      UserError: when the module has no such function.
+      UserError: when the module cannot be imported, or has no such function. The function itself
+        raises one for whatever goes wrong in it, with the line.
     """
     from tfx.dsl.io import fileio
 
@@ -199,12 +242,20 @@ def load(uri: str, dotted: str) -> Callable[..., Any]:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
     sys.meta_path.insert(0, _Finder(sources, uri))
     module_name, _, function = dotted.rpartition(".")
-    module = importlib.import_module(f"{PACKAGE}.{module_name}")
+    with _blaming(uri):
+        module = importlib.import_module(f"{PACKAGE}.{module_name}")
     found = getattr(module, function, None)
     if not callable(found):
         raise UserError(
             f"{module_name.replace('.', '/')}.py has no function {function!r}",
             where=dotted,
-            fix=f"define {function} there",
+            fix=f"define {function}({', '.join(arguments)}) there",
         )
-    return found
+    _check_takes(found, uri, arguments)
+
+    @functools.wraps(found)
+    def blamed(*values: Any) -> Any:
+        with _blaming(uri):
+            return found(*values)
+
+    return blamed

@@ -17,9 +17,12 @@ from ruamel.yaml.representer import RoundTripRepresenter
 from components.errors import UserError
 from components.evaluator.config import METRICS, EvaluateConfig
 from components.example_gen.config import DataConfig, SplitSources
+from components.example_validator.config import ValidateConfig
 from components.infra_validator.config import InfraValidateConfig
 from components.pusher.config import PushConfig
+from components.schema_gen.config import SchemaConfig
 from components.section import Section
+from components.statistics_gen.config import StatisticsConfig
 from components.trainer.config import ModelConfig, TrainConfig
 from components.transform.config import CrossFeature, FeatureConfig, TransformConfig
 from pipeline import overrides as command_line
@@ -29,7 +32,9 @@ from pipeline.config_schema import Schema
 from pipeline.yaml_lines import Document, KeyPath, Problem, read
 
 FILE_NAME = "pipeline.yaml"
+SCHEMA_NAME = "schema.pbtxt"
 HOME_NAME = ".headrace"
+_YAML = (".yaml", ".yml")
 HOME_VARIABLE = "HEADRACE_HOME"
 
 
@@ -44,6 +49,14 @@ class PipelineConfig(Section):
     label: str = Field(min_length=1, description="the column to predict")
     task: Literal["binary", "multiclass", "regression"] | None = Field(
         None, description="left out: inferred from the label's values"
+    )
+    statistics: StatisticsConfig = Field(StatisticsConfig(), description="which statistics are computed")
+    # pydantic has methods called `schema` and `validate`.
+    reviewed: SchemaConfig = Field(
+        SchemaConfig(), alias="schema", description="the schema that a person has reviewed"
+    )
+    validation: ValidateConfig = Field(
+        ValidateConfig(), alias="validate", description="what the data must not do"
     )
     features: dict[str, FeatureConfig] = Field(
         default_factory=dict,
@@ -62,6 +75,7 @@ class PipelineConfig(Section):
     beam: BeamConfig = Field(BeamConfig(), description="which engine runs the data steps")
 
     _project_dir: Path = PrivateAttr(default_factory=Path.cwd)
+    _schema_name: str = PrivateAttr(SCHEMA_NAME)
     _home: Path | None = PrivateAttr(None)
 
     @property
@@ -80,6 +94,17 @@ class PipelineConfig(Section):
         if self.push.to is None:
             return self.home / "models" / self.name
         return _absolute(self.push.to, self._project_dir)
+
+    @property
+    def schema_file(self) -> Path:
+        """Where the reviewed schema is, or would be: beside the file that the pipeline is made of."""
+        return _absolute(self.reviewed.file or self._schema_name, self._project_dir)
+
+    @property
+    def located_validation(self) -> ValidateConfig:
+        """The `validate` section with an absolute path."""
+        log = self.validation.serving_log
+        return self.validation.model_copy(update={"serving_log": log and str(self._located(log))})
 
     @property
     def located_data(self) -> DataConfig:
@@ -132,6 +157,9 @@ def load_config(
         fail([*document.problems, *explain(error, document, schema)])
         raise AssertionError("an error without a problem") from error
     config._project_dir = project_dir
+    if Path(path).is_file() and Path(path).suffix not in _YAML:
+        # Other data files in the folder have schemas of their own.
+        config._schema_name = f"{name}.{SCHEMA_NAME}"
     config._home = home_of(path, home)
     fail(
         [
@@ -195,7 +223,7 @@ def _open(path: Path, label: str | None) -> tuple[Document, Path, str]:
     else:
         raise UserError(f"{path} does not exist", fix=f"give a folder with a {FILE_NAME}, or a data file")
     folder = Path(os.path.abspath(file)).parent
-    if file.suffix in (".yaml", ".yml"):
+    if file.suffix in _YAML:
         return _read(file), folder, folder.name
     if label is None:
         raise UserError(
@@ -232,6 +260,13 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
             yield ("data", "exclude", index), f"{column!r} is the label and cannot be excluded"
     if config.data.weight == config.label:
         yield ("data", "weight"), f"{config.label!r} is the label and cannot be the weight"
+    excluded = set(config.data.exclude)
+    for index, columns in enumerate(config.statistics.slices):
+        for column in excluded.intersection(columns):
+            yield ("statistics", "slices", index), f"{column!r} is excluded by data.exclude"
+    for column in excluded.intersection(config.validation.drift_threshold.columns):
+        path: KeyPath = ("validate", "drift_threshold", "columns", column)
+        yield path, "is excluded by data.exclude; take it out of one of the two"
     for column, feature in config.features.items():
         if isinstance(feature, CrossFeature):
             for index, part in enumerate(feature.of):

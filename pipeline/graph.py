@@ -2,55 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from ml_metadata.proto import metadata_store_pb2
 from tfx.dsl.components.common.resolver import Resolver
 from tfx.orchestration.pipeline import Pipeline
 from tfx.types import Channel
-from tfx.types.standard_artifacts import Model, ModelBlessing
+from tfx.types.standard_artifacts import ExampleAnomalies, ExampleStatistics, Model, ModelBlessing
 
 from components.evaluator.baseline import LatestBlessedOther
 from components.evaluator.component import Evaluator
 from components.example_gen.component import ExampleGen
 from components.example_validator.component import ExampleValidator
+from components.example_validator.previous import LatestPassedOther
 from components.infra_validator.component import InfraValidator
 from components.pusher.component import Pusher
 from components.schema_gen.component import SchemaGen
 from components.statistics_gen.component import StatisticsGen
 from components.trainer.component import Trainer
 from components.transform.component import Transform
-from pipeline.code import UserCode, step_code
+from pipeline.code import step_code
 from pipeline.config import PipelineConfig
+from pipeline.inputs import RunInputs
 from pipeline.sections import as_json
 
 
-def build_pipeline(
-    config: PipelineConfig, *, fingerprint: str, user_code: Mapping[str, UserCode], root: Path
-) -> Pipeline:
+def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> Pipeline:
     """The graph. Each step gets artifacts and its sections of the config as JSON, and nothing else.
 
     Args:
       config: the resolved config.
-      fingerprint: of the contents of the data source.
-      user_code: step's folder to the archive of the user's code that it runs.
+      inputs: what the run takes in beside it.
       root: the folder below which artifacts are written.
     """
+    user_code = inputs.user_code
+    weight = config.data.weight or ""
     example_gen = ExampleGen(
         config=as_json(config.located_data),
         label=config.label,
         task=config.task or "",
-        fingerprint=fingerprint,
+        fingerprint=inputs.fingerprint,
         code=step_code("example_gen"),
     )
     examples = example_gen.outputs["examples"]
-    statistics_gen = StatisticsGen(examples=examples, code=step_code("statistics_gen"))
+    statistics_gen = StatisticsGen(
+        examples=examples,
+        config=as_json(config.statistics),
+        weight=weight,
+        code=step_code("statistics_gen"),
+    )
     statistics = statistics_gen.outputs["statistics"]
-    schema_gen = SchemaGen(statistics=statistics, code=step_code("schema_gen"))
+    schema_gen = SchemaGen(
+        statistics=statistics,
+        examples=examples,
+        reviewed=inputs.reviewed_schema,
+        weight=weight,
+        code=step_code("schema_gen"),
+    )
     schema = schema_gen.outputs["schema"]
+    previous = Resolver(
+        strategy_class=LatestPassedOther,
+        statistics=Channel(type=ExampleStatistics),
+        anomalies=Channel(type=ExampleAnomalies),
+        current=statistics,
+    ).with_id("Previous")
     example_validator = ExampleValidator(
-        statistics=statistics, schema=schema, code=step_code("example_validator")
+        statistics=statistics,
+        schema=schema,
+        examples=examples,
+        previous_statistics=previous.outputs["statistics"],
+        previous_anomalies=previous.outputs["anomalies"],
+        config=as_json(
+            {
+                "validate": config.located_validation,
+                "data": {"derive": sorted(config.data.derive), "columns": config.data.columns},
+            }
+        ),
+        log_fingerprint=inputs.serving_log,
+        code=step_code("example_validator"),
     )
     transform = Transform(
         examples=examples,
@@ -106,6 +135,7 @@ def build_pipeline(
             example_gen,
             statistics_gen,
             schema_gen,
+            previous,
             example_validator,
             transform,
             trainer,

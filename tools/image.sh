@@ -86,7 +86,7 @@ enter() {
   for name in SSL_CERT_FILE PIP_CERT REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GRPC_DEFAULT_SSL_ROOTS_FILE_PATH; do
     [ -z "${!name:-}" ] || env+=("$name=$bundle")
   done
-  chroot "$root" /usr/bin/env -i -C "$1" HOME=/root LANG=C.UTF-8 "PATH=$venv/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin" \
+  chroot "$root" /usr/bin/env -i -C "$1" HOME=/root LANG=C.UTF-8 "PATH=$venv/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/uv/bin" \
     VIRTUAL_ENV="$venv" UV_PROJECT_ENVIRONMENT="$venv" PYTHONUNBUFFERED=1 ${env[@]+"${env[@]}"} "${@:2}"
 }
 
@@ -152,7 +152,7 @@ build() {
 
 copy_checkout() {
   tar -C "$checkout" -c --exclude=./.git --exclude=./.venv --exclude=./.tools --exclude=.headrace --exclude=__pycache__ \
-    --exclude='.*_cache' --exclude=.hypothesis --exclude='*.egg-info' --exclude=./build --exclude=./dist . |
+    --exclude='.*_cache' --exclude='./data/*/*.csv' --exclude='./data/*/images' --exclude=.hypothesis --exclude='*.egg-info' --exclude=./build --exclude=./dist . |
     tar -C "$root/headrace" -x --no-same-owner
 }
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 from typing import Any
 
 import apache_beam as beam
 import tensorflow_model_analysis as tfma
 from absl import logging
+from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 from tfx.utils import path_utils
@@ -43,7 +45,7 @@ class Executor(BeamExecutor):
         models = {tfma.CANDIDATE_KEY: candidate.path}
         cannot = ""
         if baseline:
-            cannot = _cannot_compare(candidate, baseline)
+            cannot = _cannot_compare(candidate, baseline, schema)
             if not cannot:
                 models[tfma.BASELINE_KEY] = path_utils.serving_model_path(baseline.uri)
         self._evaluate(models, candidate, config, gate, split_files(examples, SPLIT), evaluation.uri)
@@ -57,9 +59,9 @@ class Executor(BeamExecutor):
             verdict = Verdict(verdict.blessed, f"{verdict.sentence}; {cannot}")
         _bless(blessing, verdict, model, baseline)
         logging.info("%s", verdict.sentence)
-        evaluation.set_string_custom_property("metrics", json.dumps(metrics))
+        evaluation.set_string_custom_property("metrics", _as_json(metrics))
         if before is not None:
-            evaluation.set_string_custom_property("baseline_metrics", json.dumps(before))
+            evaluation.set_string_custom_property("baseline_metrics", _as_json(before))
         shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items())
         say(evaluation, f"{verdict.sentence} ({SPLIT}: {shown})")
 
@@ -121,15 +123,31 @@ def _check_names(config: EvaluateConfig, task: str, columns: list[str]) -> None:
             )
 
 
-def _cannot_compare(candidate: Exported, baseline: Any) -> str:
+def _cannot_compare(candidate: Exported, baseline: Any, schema: schema_pb2.Schema) -> str:
     """Why the latest blessed model cannot be held against the candidate; empty when it can."""
     try:
         before = Exported(path_utils.serving_model_path(baseline.uri))
-    except (OSError, ValueError) as error:
+    except Exception as error:  # each file system has its own
         return f"the latest blessed model cannot be read ({error}), so no comparison"
     if before.question != candidate.question:
         return "the latest blessed model predicts another label or other classes, so no comparison"
+    types = {feature.name: feature.type for feature in schema.feature}
+    for name, kind in before.about["features"].items():
+        if types.get(name, _stored_type(kind)) != _stored_type(kind):
+            return f"the latest blessed model expects column {name!r} to be {kind}, so no comparison"
     return ""
+
+
+def _stored_type(kind: str) -> Any:
+    """How a column of this type stands in examples."""
+    if kind in ("integer", "boolean"):
+        return schema_pb2.INT
+    return schema_pb2.FLOAT if kind == "float" else schema_pb2.BYTES
+
+
+def _as_json(metrics: dict[str, float]) -> str:
+    """The metrics, with null for what cannot be measured: JSON knows no NaN."""
+    return json.dumps({name: value if math.isfinite(value) else None for name, value in metrics.items()})
 
 
 def _metrics(folder: str, model: str, task: str) -> dict[str, float]:
@@ -137,7 +155,7 @@ def _metrics(folder: str, model: str, task: str) -> dict[str, float]:
     result = tfma.load_eval_result(folder, model_name=model)
     overall = next(found for key, found in result.slicing_metrics if key == ())
     values = overall[""][""]
-    return {name: values[name]["doubleValue"] for name in METRICS[task]}
+    return {name: float(values[name]["doubleValue"]) for name in METRICS[task]}
 
 
 def _bless(blessing: Any, verdict: Verdict, model: Any, baseline: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -22,16 +23,17 @@ def judge(
     """Holds each metric of the gate against its bounds.
 
     Args:
-      metrics: of the candidate, on the whole test split.
-      baseline: the same of the latest blessed model on the same rows; None when there is none.
+      metrics: of the candidate, on the whole test split; NaN holds no bound.
+      baseline: the same of the latest blessed model on the same rows; None when there is none. NaN is no bar.
       gate: metric to bounds; every metric is in `metrics`.
     """
     held, broken = [], []
     for name, threshold in gate.items():
-        reasons = _broken(name, metrics[name], threshold, None if baseline is None else baseline[name])
+        before = None if baseline is None or math.isnan(baseline[name]) else baseline[name]
+        reasons = _broken(name, metrics[name], threshold, before)
         broken.extend(reasons)
         if not reasons:
-            held.append(_held(name, metrics[name], threshold, None if baseline is None else baseline[name]))
+            held.append(_held(name, metrics[name], threshold, before))
     if broken:
         return Verdict(False, f"not blessed: {'; '.join(broken)}")
     first = "" if baseline is not None else "; no blessed model to compare with yet"
@@ -39,18 +41,19 @@ def judge(
 
 
 def _broken(name: str, value: float, bound: Threshold, before: float | None) -> list[str]:
+    if math.isnan(value):
+        return [f"{name} cannot be measured on these rows"]
     reasons = []
-    # Written so that NaN breaks every bound.
-    if bound.min is not None and not value >= bound.min:
+    if bound.min is not None and value < bound.min:
         reasons.append(f"{name} {value:.4f} is below the floor {bound.min:g}")
-    if bound.max is not None and not value <= bound.max:
+    if bound.max is not None and value > bound.max:
         reasons.append(f"{name} {value:.4f} is above the ceiling {bound.max:g}")
-    if before is not None and bound.max_drop is not None and not before - value <= bound.max_drop:
+    if before is not None and bound.max_drop is not None and before - value > bound.max_drop:
         reasons.append(
             f"{name} {value:.4f} is {before - value:.4f} below the latest blessed model's {before:.4f}, "
             f"more than {bound.max_drop:g} allowed"
         )
-    if before is not None and bound.max_rise is not None and not value - before <= bound.max_rise:
+    if before is not None and bound.max_rise is not None and value - before > bound.max_rise:
         reasons.append(
             f"{name} {value:.4f} is {value - before:.4f} above the latest blessed model's {before:.4f}, "
             f"more than {bound.max_rise:g} allowed"

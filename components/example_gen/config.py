@@ -90,7 +90,17 @@ class DataConfig(Section):
         min_length=1,
         description="of images or texts in folders: the column of the folders' names; left out: the label",
     )
+    derive: dict[str, str] = Field(
+        default_factory=dict,
+        description="columns to compute, name to expression, such as {late: arrival > due}: for the label, "
+        "the weight and the split; no features, since a request would not hold them",
+    )
     exclude: tuple[str, ...] = Field((), description="columns that no model may see")
+    keep: tuple[str, ...] = Field(
+        (),
+        description="columns that the model may see although a label that is an expression is made of them, "
+        "or although they are computed",
+    )
     split: SplitConfig = SplitConfig()
     weight: str | None = Field(
         None, min_length=1, description="a column that says how much each row counts: 0 or more, no feature"

@@ -15,9 +15,10 @@ from components.base import BeamExecutor, say
 from components.errors import UserError
 from components.example_gen import database, ingest, notes, sources, splitting
 from components.example_gen.config import DataConfig
+from components.example_gen.derive import Expression, as_label
 from components.example_gen.found import Found
 from components.example_gen.images.load import fact_types
-from components.example_gen.readers import Piece, make_reader
+from components.example_gen.readers import Piece, Reader, make_reader
 from components.example_gen.split_shards import is_dealt
 from components.example_gen.splits.choose import held_back
 from components.example_gen.splits.lookahead import Lookahead
@@ -44,6 +45,11 @@ class Executor(BeamExecutor):
         else:
             pieces = reader.pieces(inputs.files)
 
+        expression = _expression(exec_properties["label"], reader, pieces)
+        if expression:
+            config = _with_label(config, expression)
+            reader = make_reader(config, inputs.format)
+        config = _without_derived_features(config, exec_properties["label"])
         scanned = self._over_pieces("scan", ingest.Scan(config, inputs.format), pieces)
         survey = merge_pieces([Survey.from_json(each) for each in scanned], pieces, reader)
         reader.scanned = True
@@ -102,6 +108,7 @@ class Executor(BeamExecutor):
             label=label,
             types=plan.types,
             lists=tuple(name for name in plan.lists if name in plan.types),
+            excluded=tuple(name for name in types if name not in plan.types),
             values={
                 name: survey.columns[name].distinct_count if name in survey.columns else None
                 for name in plan.types
@@ -118,7 +125,7 @@ class Executor(BeamExecutor):
             notes=said,
             weight=config.weight,
             weight_mean=outcome.weight_mean,
-            held_back=held_back(config.split),
+            held_back=held_back(config.split, plan.types),
             straddling=outcome.straddling,
         ).save(examples.uri)
         say(examples, "; ".join([*outcome.account, *said]))
@@ -140,6 +147,30 @@ class Executor(BeamExecutor):
             if "error" in result:
                 raise UserError.from_json(result["error"])
         return [result["found"] for result in results]
+
+
+def _expression(label: str, reader: Reader, pieces: Sequence[Piece]) -> Expression | None:
+    """The label, where it is an expression rather than a column."""
+    first = next((block for piece in pieces[:1] for block in reader.blocks(piece)), None)
+    return as_label(label, first.batch.schema.names) if first else None
+
+
+def _with_label(config: DataConfig, expression: Expression) -> DataConfig:
+    """The `data` section with the label's column derived, and what it is made of out of the model's sight."""
+    hidden = [name for name in expression.columns if name not in (*config.exclude, *config.keep)]
+    return config.model_copy(
+        update={
+            "derive": {**config.derive, expression.text: expression.text},
+            "exclude": (*config.exclude, *hidden),
+        }
+    )
+
+
+def _without_derived_features(config: DataConfig, label: str) -> DataConfig:
+    """The `data` section in which computed columns are no features: a request would not hold them."""
+    kept = (label, config.weight, config.split.column, *config.keep, *config.exclude)
+    hidden = [name for name in config.derive if name not in kept]
+    return config.model_copy(update={"exclude": (*config.exclude, *hidden)}) if hidden else config
 
 
 def _written(types: Mapping[str, str], exclude: Sequence[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ class Found(BaseModel):
       types: each column's type: integer, float, boolean, date, datetime, text or bytes, or what the format
         of the source fixes (image).
       lists: the columns of which a row may have several values.
+      excluded: the columns that were read, but are not kept.
       values: how many distinct values each column has; beyond a thousand an estimate, and None where
         there is none.
       rows: rows of each split.
@@ -34,6 +35,7 @@ class Found(BaseModel):
     label: LabelSpec
     types: dict[str, str]
     lists: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     values: dict[str, int | None]
     rows: dict[str, int]
     classes: dict[str, dict[str, int]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from functools import cache
 
 import numpy as np
@@ -26,20 +26,28 @@ _LONG_BYTES = 512
 _WORD = 8
 
 
-def row_hashes(batch: pa.RecordBatch, without: Iterable[str] = ()) -> np.ndarray:
+def row_hashes(batch: pa.RecordBatch) -> np.ndarray:
     """A hash of the cells of each row, as uint64; the order of the columns does not matter.
 
     Args:
       batch: columns of any type.
-      without: columns that do not count.
     """
-    left_out = frozenset(without)
+    return mixed(row_sums(batch))
+
+
+def row_sums(batch: pa.RecordBatch, columns: Collection[str] | None = None) -> np.ndarray:
+    """What the hash of each row is made of: a sum over columns, from which some can be taken away again.
+
+    Args:
+      batch: columns of any type.
+      columns: those that count; None: all.
+    """
     total = np.zeros(batch.num_rows, np.uint64)
     for field, column in zip(batch.schema, batch.columns):
-        if field.name not in left_out:
+        if columns is None or field.name in columns:
             hashes = _of_mixed(column) if field.metadata == MIXED else cell_hashes(column)
             total += _of_column(field.name, column, hashes)
-    return mixed(total)
+    return total
 
 
 def cell_hashes(column: pa.Array) -> np.ndarray:

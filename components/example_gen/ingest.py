@@ -60,10 +60,9 @@ class Plan:
         paths = {path_column(name) for name, kind in self.types.items() if kind == "image"}
         if not paths:
             return cells
-        kept = [
-            (name, column) for name, column in zip(cells.schema.names, cells.columns) if name not in paths
-        ]
-        return pa.RecordBatch.from_arrays([column for _, column in kept], [name for name, _ in kept])
+        kept = [name for name in cells.schema.names if name not in paths]
+        columns = [cells.column(cells.schema.get_field_index(name)) for name in kept]
+        return pa.RecordBatch.from_arrays(columns, kept)
 
     def typer(self, reader: Reader, piece: Piece) -> Typer:
         """What gives the cells of a piece their types."""

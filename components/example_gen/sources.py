@@ -118,12 +118,12 @@ def _split_folders(path: str) -> dict[str, str]:
 
 
 def _in_folder(folder: str, declared: str | None) -> list[FileStat]:
-    """The files of a folder that can be read: its own, and those in its folders of formats that nest."""
+    """The files of a folder that can be read: its tables, else all images or texts in it and its folders."""
     formats = [FORMATS[declared]] if declared else list(FORMATS.values())
     nested = [each for each in formats if each.nested]
-    own = files.list_folder(folder)
-    found = [stat for stat in own if any(each.takes(stat.path) for each in formats)]
-    if nested and all(any(each.takes(stat.path) for each in nested) for stat in found):
+    flat = [each for each in formats if not each.nested]
+    found = [stat for stat in files.list_folder(folder) if any(each.takes(stat.path) for each in flat)]
+    if nested and not found:
         deep = files.list_folder(folder, deep=True)
         found = [stat for stat in deep if any(each.takes(stat.path) for each in nested)]
     if found:

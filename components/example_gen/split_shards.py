@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from components.errors import UserError
-from components.example_gen.hashing import row_hashes
 from components.example_gen.split_config import SPLITS
 from components.example_gen.splits.dealers import NOWHERE, Dealer
 from components.example_gen.splits.rows import Rows
@@ -102,7 +101,7 @@ class SplitShards:
                 self.tally.remarks[remark] = self.tally.remarks.get(remark, 0) + number
         else:
             splits = np.where(keep, SPLITS.index(given or "train"), NOWHERE)
-        contents = row_hashes(rows.cells, self._plan.not_content) if self._plan.straddling else None
+        contents = rows.hashes(self._plan.not_content) if self._plan.straddling else None
         for number, split in enumerate(SPLITS):
             mine = splits == number
             if mine.any():
@@ -170,7 +169,9 @@ class SplitShards:
             label = typed.column(typed.schema.get_field_index(plan.label.name))
             counts = tally.classes[split]
             for item in pc.value_counts(label.filter(pa.array(mine))).to_pylist():
-                name = class_name(plan.label.type, item["values"])
+                # As it was written: 0.1, not the float32's 0.10000000149011612.
+                value = np.float32(item["values"]) if plan.label.type == "float" else item["values"]
+                name = class_name(plan.label.type, value)
                 counts[name] = counts.get(name, 0) + item["counts"]
 
 

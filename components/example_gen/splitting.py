@@ -95,6 +95,8 @@ def split_plan(
     """
     apart = not_content(config)
     together = config.split.by == "hash" and not apart and len(dealt) == len(SPLITS)
+    # Texts that are split by text have nothing else to be compared by: the label alone is no content.
+    alike = set(survey.columns) <= {*apart, label.name}
     return SplitPlan(
         uri=uri,
         shards=shards,
@@ -103,7 +105,7 @@ def split_plan(
         weight=config.weight,
         dealt=dealt,
         dealer=dealer if len(dealt) == len(SPLITS) else Onto(dealer, dealt),
-        straddling=None if together else Straddling.of(f"{scratch}/contents", survey.rows),
+        straddling=None if together or alike else Straddling.of(f"{scratch}/contents", survey.rows),
         not_content=apart,
     )
 
@@ -134,4 +136,7 @@ def judge(config: DataConfig, plan: SplitPlan, tally: Tally) -> Outcome:
     if plan.straddling:
         found = plan.straddling.count(SPLITS)
         said += checks.straddling_notes(counts, found, plan.not_content, exact=plan.straddling.exact)
-    return Outcome(checks.account(counts), said, found, weight_mean)
+    account = checks.account(counts)
+    if config.weight:
+        account.append(f"weighed by {config.weight!r}, {weight_mean:.4g} on average over train")
+    return Outcome(account, said, found, weight_mean)

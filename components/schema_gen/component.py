@@ -1,4 +1,4 @@
-"""SchemaGen: a schema inferred from the train split."""
+"""SchemaGen: a schema inferred from the train split, or the one that a person has reviewed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from components.base import Component, LazyExecutorSpec, text_parameters
 class SchemaGenSpec(ComponentSpec):
     """TFX's SchemaGen contract."""
 
-    PARAMETERS = text_parameters("code")
+    PARAMETERS = text_parameters("reviewed", "weight", "code")
     INPUTS = {
         "statistics": ChannelParameter(type=standard_artifacts.ExampleStatistics),
+        "examples": ChannelParameter(type=standard_artifacts.Examples),
     }
     OUTPUTS = {
         "schema": ChannelParameter(type=standard_artifacts.Schema),
@@ -21,7 +22,13 @@ class SchemaGenSpec(ComponentSpec):
 
 
 class SchemaGen(Component):
-    """Infers a schema from the statistics of the train split."""
+    """Infers a schema from the train split; a reviewed one wins, and how they differ is said.
+
+    Args:
+      examples: ingest's findings lie with them: what each column means, and what the label is.
+      reviewed: the text of the reviewed schema; empty: there is none.
+      weight: the column of the rows' weights, which is not asked for at serving; empty: there is none.
+    """
 
     TFX_TYPE = "tfx.components.schema_gen.component.SchemaGen"
     SPEC_CLASS = SchemaGenSpec

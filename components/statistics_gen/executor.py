@@ -2,55 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import hashlib
+import json
+from typing import Any
 
 import apache_beam as beam
 import tensorflow_data_validation as tfdv
-from tensorflow_metadata.proto.v0 import schema_pb2, statistics_pb2
+from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.types import artifact_utils
+from tfx_bsl.public.proto import slicing_spec_pb2
 
 from components.base import BeamExecutor, say
+from components.errors import UserError
 from components.example_gen.found import Found
-from components.records import read_batches, split_files, splits_of
+from components.records import split_files, splits_of
+from components.statistics_gen.batches import read
+from components.statistics_gen.config import StatisticsConfig
+from components.statistics_gen.files import QUANTILES, load_all, path_of
 
-FILE_NAME = "FeatureStats.pb"
+# Columns whose values are no words or numbers: counts and sizes are all that can be said of them.
+_OPAQUE = ("bytes", "image")
 
 
 class Executor(BeamExecutor):
     """Writes Split-NAME/FeatureStats.pb, as TFX's StatisticsGen does."""
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
+        config = StatisticsConfig.model_validate_json(exec_properties["config"])
         examples = artifact_utils.get_single_instance(input_dict["examples"])
         statistics = artifact_utils.get_single_instance(output_dict["statistics"])
+        found = Found.load(examples.uri)
         splits = splits_of(examples)
         statistics.split_names = artifact_utils.encode_split_names(splits)
         statistics.span = examples.span
-        options = tfdv.StatsOptions(schema=_bytes_only(Found.load(examples.uri).types))
+        statistics.set_string_custom_property("data", _identity(examples, found))
+        weight = exec_properties["weight"]
+        options = _options(config, found, weight)
+        try:
+            self._compute(examples, statistics, splits, options)
+        except Exception as error:
+            if weight and "eight column" in str(error):
+                raise UserError(
+                    "a row has no weight, or one that is no number",
+                    where=f"data.weight {weight!r}",
+                    fix="give every row a weight, or take data.weight out",
+                ) from error
+            raise
+        datasets = load_all(statistics.uri, splits[0]).datasets
+        columns = f"{len(found.types)} columns over {len(splits)} splits"
+        slices = f", and of {len(datasets) - 1} slices" if config.slices else ""
+        say(statistics, columns + (f", weighted by {weight}" if weight else "") + slices)
+
+    def _compute(self, examples: Any, statistics: Any, splits: list[str], options: tfdv.StatsOptions) -> None:
         with self._make_beam_pipeline() as pipeline:
             for split in splits:
-                path = f"{artifact_utils.get_split_uri([statistics], split)}/{FILE_NAME}"
                 _ = (
                     pipeline
                     | f"Files[{split}]" >> beam.Create(split_files(examples, split))
-                    | f"Read[{split}]" >> beam.FlatMap(read_batches)
+                    | f"Read[{split}]" >> beam.FlatMap(read)
                     | f"Statistics[{split}]" >> tfdv.GenerateStatistics(options)
-                    | f"Write[{split}]" >> tfdv.WriteStatisticsToBinaryFile(path)
+                    | f"Write[{split}]" >> tfdv.WriteStatisticsToBinaryFile(path_of(statistics.uri, split))
                 )
-        train = load(statistics, splits[0])
-        say(statistics, f"{len(train.features)} columns over {len(splits)} splits")
 
 
-def _bytes_only(types: Mapping[str, str]) -> schema_pb2.Schema | None:
-    """Tells TFDV which columns are no text: of those it takes sizes, not values."""
-    columns = [
-        schema_pb2.Feature(name=name, type=schema_pb2.BYTES, image_domain=schema_pb2.ImageDomain())
-        for name, kind in types.items()
-        if kind in ("image", "bytes")
-    ]
-    return schema_pb2.Schema(feature=columns) if columns else None
+def _options(config: StatisticsConfig, found: Found, weight: str) -> tfdv.StatsOptions:
+    # TFDV takes a feature for bytes, not for text, when it has an image domain.
+    opaque = schema_pb2.Schema()
+    for name, kind in found.types.items():
+        if kind in _OPAQUE:
+            feature = opaque.feature.add(name=name, type=schema_pb2.BYTES)
+            feature.image_domain.SetInParent()
+    return tfdv.StatsOptions(
+        schema=opaque if opaque.feature else None,
+        weight_feature=weight or None,
+        slicing_config=_slicing(config, found),
+        num_quantiles_histogram_buckets=QUANTILES,
+    )
 
 
-def load(statistics: object, split: str) -> statistics_pb2.DatasetFeatureStatistics:
-    """The statistics of one split of an ExampleStatistics artifact."""
-    path = f"{artifact_utils.get_split_uri([statistics], split)}/{FILE_NAME}"
-    return tfdv.load_stats_binary(path).datasets[0]
+def _slicing(config: StatisticsConfig, found: Found) -> slicing_spec_pb2.SlicingConfig | None:
+    if not config.slices:
+        return None
+    slicing = slicing_spec_pb2.SlicingConfig()
+    for columns in config.slices:
+        for name in columns:
+            _check_slice(name, found)
+        slicing.slicing_specs.add(feature_keys=list(columns))
+    return slicing
+
+
+def _check_slice(name: str, found: Found) -> None:
+    where = "statistics.slices"
+    if name not in found.types:
+        near = difflib.get_close_matches(name, found.types, n=1)
+        raise UserError(
+            f"the data has no column {name!r}" + (f", did you mean {near[0]!r}?" if near else ""),
+            where=where,
+            fix=f"name one of: {', '.join(found.types)}",
+        )
+    if found.types[name] == "float" or found.types[name] in _OPAQUE:
+        raise UserError(
+            f"column {name!r} is {found.types[name]}, whose values are no groups",
+            where=where,
+            fix="slice by a column of text or whole numbers",
+        )
+
+
+def _identity(examples: Any, found: Found) -> str:
+    """A hash of which rows these are, read how; the same whenever statistics of them are computed again."""
+    fingerprint = examples.get_string_custom_property("input_fingerprint")
+    facts = json.dumps([fingerprint, found.types, found.rows], sort_keys=True)
+    return hashlib.sha256(facts.encode()).hexdigest()

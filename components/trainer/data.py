@@ -61,21 +61,24 @@ def count(files: list[str]) -> int:
     return sum(len(block) for block in _records(files).batch(_PARSE_ROWS).as_numpy_iterator())
 
 
-def batches_in_memory(rows: Rows, *, batch_size: int, seed: int) -> tf.data.Dataset:
+def batches_in_memory(rows: Rows, *, batch_size: int, steps: int, seed: int) -> tf.data.Dataset:
     """Endless shuffled batches of rows in memory: indices are shuffled, rows are gathered a batch at a time.
 
     Endless, because a dataset that ends makes Keras run its optimizer once too often in each epoch.
+    Of the batches of an epoch, `steps` of them, all are full: what is missing after every row, rows
+    by lot fill up.
     """
     rows_in_all = int(rows[1].shape[0])
+    shuffled = tf.data.Dataset.range(rows_in_all).shuffle(rows_in_all, seed=seed)
+    again = tf.data.Dataset.range(rows_in_all).shuffle(rows_in_all, seed=seed + 1).repeat()
 
     def gather(index: tf.Tensor) -> Rows:
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, index), rows)
 
     return (
-        tf.data.Dataset.range(rows_in_all)
-        .shuffle(rows_in_all, seed=seed)
-        .repeat()
+        shuffled.concatenate(again.take(steps * batch_size - rows_in_all))
         .batch(batch_size)
+        .repeat()
         .map(gather, num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(tf.data.AUTOTUNE)
     )

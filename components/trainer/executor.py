@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -16,7 +16,6 @@ from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
-from components import user_code
 from components.base import say
 from components.errors import UserError
 from components.records import split_files
@@ -40,29 +39,28 @@ class Executor(base_executor.BaseExecutor):
         model_config = ModelConfig.model_validate(sections["model"])
         train = TrainConfig.model_validate(sections["train"])
         plan = FeaturePlan.load(graph.uri)
-        build = _builder(model_config, exec_properties["user_code"])
+        build = models.builder(model_config, exec_properties["user_code"])
 
         keras.utils.set_random_seed(train.seed)
         precision = devices.precision(train.precision)
         keras.config.set_dtype_policy(precision)
         strategy = devices.strategy(train.strategy)
-        batches, rows, batch_size = _training_batches(split_files(examples, "train"), plan, train)
-        steps = max(1, math.ceil(rows / batch_size))
+        fed = _feed(split_files(examples, "train"), plan, train)
         with strategy.scope():
             model = build(plan, model_config)
             model.compile(
-                learning.optimizer(train, steps * train.epochs),
+                learning.optimizer(train, fed.steps * train.epochs),
                 learning.loss(plan),
                 **learning.compiled_metrics(plan),
-                steps_per_execution=min(train.steps_per_execution, steps),
+                steps_per_execution=fed.steps_at_once,
             )
         watched = data.load(split_files(examples, "eval"), plan)
         evaluation = tf.data.Dataset.from_tensor_slices(watched).batch(_EVAL_BATCH)
-        pace = _Pace(rows=steps * batch_size)
+        pace = _Pace(rows=fed.steps * fed.batch_size)
         history = model.fit(
-            batches,
+            fed.batches,
             epochs=train.epochs,
-            steps_per_epoch=steps,
+            steps_per_epoch=fed.steps,
             validation_data=evaluation,
             callbacks=[*_callbacks(train, run.uri), pace],
             verbose=0,
@@ -85,24 +83,26 @@ class Executor(base_executor.BaseExecutor):
         )
 
 
-def _builder(config: ModelConfig, code_uri: str) -> Any:
-    if config.build:
-        return user_code.load(code_uri, config.build)
-    return models.build
+class _Fed(NamedTuple):
+    """The train rows in batches, and how many of those make an epoch."""
+
+    batches: tf.data.Dataset
+    batch_size: int
+    steps: int
+    steps_at_once: int
 
 
-def _training_batches(
-    files: list[str], plan: FeaturePlan, train: TrainConfig
-) -> tuple[tf.data.Dataset, int, int]:
-    """The batches, the number of train rows, and the rows of a batch."""
-    if sum(tf.io.gfile.stat(file).length for file in files) <= data.MEMORY_LIMIT:
-        loaded = data.load(files, plan)
-        rows = int(loaded[1].shape[0])
-        size = train.rows_a_step(rows)
-        return data.batches_in_memory(loaded, batch_size=size, seed=train.seed), rows, size
-    rows = data.count(files)
+def _feed(files: list[str], plan: FeaturePlan, train: TrainConfig) -> _Fed:
+    in_memory = sum(tf.io.gfile.stat(file).length for file in files) <= data.MEMORY_LIMIT
+    loaded = data.load(files, plan) if in_memory else None
+    rows = data.count(files) if loaded is None else int(loaded[1].shape[0])
     size = train.rows_a_step(rows)
-    return data.batches_from_files(files, plan, batch_size=size, seed=train.seed), rows, size
+    steps, at_once = learning.steps_of_an_epoch(rows, size, train.steps_per_execution)
+    if loaded is None:
+        batches = data.batches_from_files(files, plan, batch_size=size, seed=train.seed)
+    else:
+        batches = data.batches_in_memory(loaded, batch_size=size, steps=steps, seed=train.seed)
+    return _Fed(batches, size, steps, at_once)
 
 
 def _callbacks(train: TrainConfig, run_uri: str) -> list[keras.callbacks.Callback]:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import keras
 
 from components.trainer.config import LearningRateConfig, TrainConfig
 from components.transform.plan import FeaturePlan
+
+
+def steps_of_an_epoch(rows: int, batch_size: int, most_at_once: int) -> tuple[int, int]:
+    """How many steps see every row, and how many of them go into one call into TensorFlow.
+
+    Keras makes whole calls only, so the steps are a multiple of those of a call.
+    """
+    needed = max(1, math.ceil(rows / batch_size))
+    calls = math.ceil(needed / most_at_once)
+    at_once = math.ceil(needed / calls)
+    return calls * at_once, at_once
 
 
 def learning_rate(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 
+from components import user_code
+from components.errors import UserError
 from components.trainer.config import ModelConfig
 from components.transform.plan import FeaturePlan
 
 _MOST_EMBEDDING_UNITS = 32
+Builder = Callable[[FeaturePlan, ModelConfig], keras.Model]
 
 
 class Embedding(keras.layers.Embedding):
@@ -49,6 +53,33 @@ class OverTokens(keras.layers.Layer):
 def output_units(plan: FeaturePlan) -> int:
     """Logits of the model: one for two classes and for a number, else one a class."""
     return len(plan.label.classes) if plan.label.task == "multiclass" else 1
+
+
+def builder(config: ModelConfig, code_uri: str) -> Builder:
+    """What builds the model: the user's function, where the config names one, else `build`."""
+    if not config.build:
+        return build
+    function = user_code.load(code_uri, config.build, ("plan", "config"))
+
+    def checked(plan: FeaturePlan, config: ModelConfig) -> keras.Model:
+        model = function(plan, config)
+        _check(model, plan, config.build or "")
+        return model
+
+    return checked
+
+
+def _check(model: Any, plan: FeaturePlan, where: str) -> None:
+    if not isinstance(model, keras.Model):
+        raise UserError(f"returned {type(model).__name__}, expected a keras.Model", where=where)
+    units = output_units(plan)
+    shape = getattr(model, "output_shape", None) if getattr(model, "outputs", None) else (None, units)
+    if shape != (None, units):
+        raise UserError(
+            f"the model's output has shape {shape}, expected (None, {units})",
+            where=where,
+            fix=f"end it with Dense({units}) and no activation: logits for task {plan.label.task}",
+        )
 
 
 def build(plan: FeaturePlan, config: ModelConfig) -> keras.Model:

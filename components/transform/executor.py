@@ -45,7 +45,11 @@ class Executor(BeamExecutor):
 
         plan = make_plan(Found.load(examples.uri), parse_features(exec_properties["config"]))
         options = TransformConfig.model_validate_json(exec_properties["options"])
-        own = user_code.load(exec_properties["user_code"], options.function) if options.function else None
+        own = (
+            user_code.load(exec_properties["user_code"], options.function, ("inputs", "plan"))
+            if options.function
+            else None
+        )
         for feature in plan.features:
             logging.info("%s: %s (%s)", feature.name, feature.config.kind, feature.why)
         config = tfxio.TFExampleBeamRecord(physical_format="tfrecords", schema=schema).TensorAdapterConfig()
@@ -106,9 +110,10 @@ class _BlockSink(filebasedsink.FileBasedSink):
 
 
 def _account(plan: FeaturePlan) -> str:
+    weighed = f"; rows weighed by {plan.weight.column}" if plan.weight else ""
     if plan.own:
-        return f"{len(plan.own)} model inputs from your preprocessing_fn"
+        return f"{len(plan.own)} model inputs from your preprocessing_fn{weighed}"
     kinds = Counter(feature.config.kind for feature in plan.used)
     used = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
     dropped = "".join(f"; dropped {feature.name}: {feature.why}" for feature in plan.dropped)
-    return f"{len(plan.used)} columns used ({used}){dropped}"
+    return f"{len(plan.used)} columns used ({used}){dropped}{weighed}"

@@ -21,6 +21,7 @@ COMMANDS = {
     "init": "Write a commented pipeline.yaml for a data file.",
     "config": "Print the resolved configuration.",
     "features": "Print the feature plan: what becomes of each column, and why.",
+    "schema": "Export, edit or accept the reviewed schema.",
     "runs": "List the runs.",
     "show": "Show a run: its steps, artifacts and paths.",
     "serve": "Serve the pushed model over TensorFlow Serving's REST API.",

@@ -30,8 +30,7 @@ class Progress:
         self._done = 0
         self._running: dict[str, tuple[float, str]] = {}
         self._live: Any = None
-        if not quiet:
-            click.echo(f"headrace {name}: {len(STEPS)} steps")
+        self._head = f"headrace {name}: {len(STEPS)} steps"
 
     def __enter__(self) -> Progress:
         if not self._quiet and sys.stdout.isatty():
@@ -53,10 +52,12 @@ class Progress:
 
     def started(self, name: str, reason: str) -> None:
         """A step begins to run."""
+        self._say_head()
         self._running[name] = (time.monotonic(), reason)
 
     def ended(self, outcome: Outcome) -> None:
         """A step is done, from the cache or by itself."""
+        self._say_head()
         self._running.pop(outcome.name, None)
         if outcome.name not in STEPS:
             if outcome.state == "FAILED":
@@ -68,6 +69,12 @@ class Progress:
             f"{self._done}/{len(STEPS)}  {outcome.name:<{_NAME_WIDTH}}  {duration(outcome.seconds):>8}  "
             f"{state(outcome.state)}{why}"
         )
+
+    def _say_head(self) -> None:
+        """What runs; not before something does, since a mistake may be found first."""
+        head, self._head = self._head, ""
+        if head:
+            self._say(head)
 
     def _say(self, line: str) -> None:
         if self._quiet:

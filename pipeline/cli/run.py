@@ -44,8 +44,8 @@ def command(
     Exit codes: 0 done; 1 a step failed; 2 the config or the data is at fault; 3 the gate or the
     InfraValidator said no.
 
-    With --json, one object at the end: run_id, steps (name, state, reason, seconds, summary, error, log),
-    metrics, blessed, verdict, pushed, version_path, exit_code.
+    With --json, one object at the end: run_id, steps (name, state, reason, seconds, summary, error, log,
+    report), metrics, blessed, verdict, pushed, version_path, exit_code.
     """
     # TensorFlow reads this when it is imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -118,6 +118,7 @@ def _as_dict(report: Report, code: int) -> dict[str, Any]:
                 "summary": summary(outcome.name),
                 "error": outcome.error,
                 "log": str(outcome.log) if outcome.log else None,
+                "report": str(outcome.report) if outcome.report else None,
             }
             for outcome in report.outcomes
             if not report.is_system(outcome.name)

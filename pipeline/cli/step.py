@@ -38,6 +38,9 @@ def command(invocation: Path, output: Path | None) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     result, uris = step.run(invocation.absolute(), folder)
     if result.user_error:
+        report = step.keep_files(result, folder)
+        if report:
+            click.echo(f"its report: {report}", err=True)
         raise result.user_error
     if result.error:
         click.echo(f"error: {result.error}", err=True)

@@ -31,7 +31,9 @@ def lines(
     if failed:
         yield ""
         yield click.style(f"{failed.name} failed: {failed.error}", fg="red")
-        if not failed.user_error:
+        if failed.report:
+            yield f"  its report: {failed.report}"
+        elif not failed.user_error:
             yield f"  its log: {failed.log or config.home / 'logs' / report.run_id}"
         yield f"resume with: {again}" + (f" --from {failed.name}" if failed.name in STEPS else "")
         return

@@ -35,6 +35,7 @@ class Outcome:
       error: what failed.
       user_error: the error as the user's mistake, when it is one.
       log: the step's log, when it ran.
+      report: the file to read about the error, when the step left one.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Outcome:
     error: str = ""
     user_error: UserError | None = None
     log: Path | None = None
+    report: Path | None = None
 
 
 @dataclass
@@ -116,6 +118,7 @@ class _StepOperator(base_executor_operator.BaseExecutorOperator):
         if result.exists():
             ended = step.Result.read(result)
             result.unlink()
+            self._ended["report"] = step.keep_files(ended, folder, f"{name}.")
             return ended
         return step.Result(error=_sudden_end(code))
 
@@ -194,7 +197,16 @@ def launch(
     result: step.Result | None = ended.get("result")
     log = session.folder / f"{name}.log"
     if result and result.error:
-        return Outcome(name, "FAILED", ended["reason"], seconds, result.error, result.user_error, log)
+        return Outcome(
+            name,
+            "FAILED",
+            ended["reason"],
+            seconds,
+            error=result.error,
+            user_error=result.user_error,
+            log=log,
+            report=ended.get("report"),
+        )
     if error:
         return Outcome(name, "FAILED", ended.get("reason", ""), seconds, error, None, log)
     if result:

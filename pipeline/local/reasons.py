@@ -54,8 +54,13 @@ def _parameters_changed(last: metadata_store_pb2.Execution, parameters: Mapping[
             changed.append("the data changed")
         elif name == "code":
             changed.extend(_code_changed(stored, value))
-        elif name == "config":
+        elif name in ("config", "options"):
             changed.extend(differences(stored or "{}", value))
+        elif name == "reviewed":
+            verb = "changed" if stored and value else "is new" if value else "is gone"
+            changed.append(f"the reviewed schema {verb}")
+        elif name == "log_fingerprint":
+            changed.append("the serving log changed")
         elif name != "user_code":  # its files are in `code`, by name
             changed.append(f"{name} {stored or 'unset'} -> {value or 'unset'}")
     return changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.errors import UserError
-from components.example_gen import sources
-from pipeline.code import UserCode, keep_user_code
 from pipeline.config import PipelineConfig
 from pipeline.fetch_hint import check_fetched
+from pipeline.inputs import RunInputs, gather
 from pipeline.local.lock import run_lock
 from pipeline.local.quiet import stderr_to
 from pipeline.local.workers import Workers
@@ -23,6 +23,9 @@ from pipeline.steps import STEPS
 
 if TYPE_CHECKING:
     from pipeline.local.launch import Outcome
+
+
+_OTHER_HOME = "choose another folder with --home DIR or HEADRACE_HOME"
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,19 @@ def new_run_id(home: Path) -> str:
     return next(name for n in range(len(taken) + 1) if (name := f"{stamp}-{n}" if n else stamp) not in taken)
 
 
+def _check_writable(folder: Path, where: str, fix: str) -> None:
+    """Looks whether a folder can be written to, or made, without making it.
+
+    Raises:
+      UserError: when it cannot; `where` goes before the folder's name in it.
+    """
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return
+    reason = "not permitted" if nearest.is_dir() else f"{nearest} is a file"
+    raise UserError(f"cannot write here: {reason}", where=f"{where}{folder}", fix=fix)
+
+
 def prepare_home(home: Path) -> None:
     """Makes the folder that everything of a run goes to.
 
@@ -94,7 +110,7 @@ def prepare_home(home: Path) -> None:
         raise UserError(
             f"cannot write here: {error.strerror or error}",
             where=str(home),
-            fix="choose another folder with --home DIR or HEADRACE_HOME",
+            fix=_OTHER_HOME,
         ) from error
 
 
@@ -117,12 +133,11 @@ def run_project(
       UserError: for what is found before the first step: the data, the code or the home is at fault.
     """
     check_fetched(config)
+    _check_writable(config.home, "", _OTHER_HOME)
+    if choice.end in (None, "Pusher"):
+        _check_writable(config.push_dir, "push.to: ", "choose another folder")
+    inputs = gather(config)
     prepare_home(config.home)
-    fingerprint = sources.fingerprint(config.located_data)
-    user_code = {
-        "trainer": keep_user_code(config.project_dir, config.model.build, config.home),
-        "transform": keep_user_code(config.project_dir, config.transform.function, config.home),
-    }
     run_id = new_run_id(config.home)
     with run_lock(config.home, run_id):
         folder = config.home / "logs" / run_id
@@ -131,7 +146,7 @@ def run_project(
         # The libraries load there while they load here.
         workers.warm_up()
         try:
-            outcomes = _run(config, choice, run_id, fingerprint, user_code, workers, started, ended)
+            outcomes = _run(config, choice, run_id, inputs, workers, started, ended)
         finally:
             workers.stop()
     return Report(run_id, outcomes, _records(config.home, run_id))
@@ -141,8 +156,7 @@ def _run(
     config: PipelineConfig,
     choice: Choice,
     run_id: str,
-    fingerprint: str,
-    user_code: dict[str, UserCode],
+    inputs: RunInputs,
     workers: Workers,
     started: Listener,
     ended: Callable[[Outcome], None],
@@ -158,9 +172,7 @@ def _run(
         from pipeline.local import scheduler
         from pipeline.local.launch import Session
 
-    graph = build_pipeline(
-        config, fingerprint=fingerprint, user_code=user_code, root=config.home / "artifacts"
-    )
+    graph = build_pipeline(config, inputs, root=config.home / "artifacts")
     compiled = compiler.Compiler().compile(graph)
     runtime_parameter_utils.substitute_runtime_parameter(
         compiled, {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}

@@ -54,6 +54,14 @@ class Result:
         return cls(base64.b64decode(fields["output"]), fields["error"], user_error)
 
 
+def keep_files(result: Result, folder: Path, prefix: str = "") -> Path | None:
+    """Writes what the step wants kept of its error; the first of the files, if there is one."""
+    files = result.user_error.files if result.user_error else {}
+    for name, content in files.items():
+        (folder / f"{prefix}{name}").write_text(content, encoding="utf-8")
+    return next((folder / f"{prefix}{name}" for name in files), None)
+
+
 def write_invocation(
     path: Path, executor: str, beam_args: list[str] | None, execution: dict[str, Any]
 ) -> None:

@@ -33,8 +33,13 @@ class Workers:
         """Starts the server, which imports while the caller goes on."""
         self._context.set_forkserver_preload(["pipeline.local.preload"])
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        with stderr_to(self._log):
-            forkserver.ensure_running()
+        here = os.getcwd()
+        os.chdir("/")  # the server looks for modules in its folder first, and a project may hold any
+        try:
+            with stderr_to(self._log):
+                forkserver.ensure_running()
+        finally:
+            os.chdir(here)
 
     def run(self, invocation: Path, result: Path, log: Path) -> int:
         """Runs the step in a process of its own, and waits.
@@ -42,9 +47,7 @@ class Workers:
         Returns:
           The exit code; -N when signal N ended it.
         """
-        process = self._context.Process(
-            target=_child, args=(os.getpid(), str(invocation), str(result), str(log))
-        )
+        process = self._context.Process(target=_child, args=(str(invocation), str(result), str(log)))
         with self._lock:
             if self._stopping:
                 return -signal.SIGTERM
@@ -68,9 +71,10 @@ class Workers:
                 process.kill()
 
 
-def _child(runner: int, invocation: str, result: str, log: str) -> None:
-    # The fork server, which is the parent, ends when the runner does.
-    end_with_parent(runner)
+def _child(invocation: str, result: str, log: str) -> None:
+    # A step must not outlive the runner, nor the fork server, through which the runner sees it.
+    end_with_parent(os.getppid())
+    threading.Thread(target=_end_with_runner, daemon=True).start()
     # The terminal's Ctrl-C goes to the parent, which then ends the steps.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with open(log, "ab") as stream:
@@ -83,3 +87,11 @@ def _child(runner: int, invocation: str, result: str, log: str) -> None:
     sys.stderr.flush()
     # Threads of TensorFlow and Beam must not delay the end.
     os._exit(1 if ended.error else 0)
+
+
+def _end_with_runner() -> None:
+    # The fork server does not do it: it lives for as long as any process that it made.
+    runner = multiprocessing.parent_process()
+    assert runner
+    runner.join()
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -57,7 +57,7 @@ def weighted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             {"transform_graph": "TransformGraph", "transformed_examples": "Examples"},
         ),
     ):
-        parameters = {"config": {}} if step == "transform" else {}
+        parameters = {"config": {}, "options": {}, "user_code": ""} if step == "transform" else {}
         made |= execute(step, folder / step, {key: made[key] for key in needs}, gives, **parameters)
     made |= execute(
         "trainer",
@@ -89,6 +89,13 @@ def test_the_weight_is_no_feature(weighted: dict[str, Any]) -> None:
     assert set(loaded.signatures["serving_raw"].structured_input_signature[1]) == {"x"}
     about = json.loads(Path(weighted["model"].uri, "Format-Serving/assets.extra/headrace.json").read_text())
     assert set(about["features"]) == {"x"}
+
+
+def test_it_is_said_that_rows_are_weighed(weighted: dict[str, Any]) -> None:
+    said = weighted["examples"].get_string_custom_property("summary")
+    assert "; weighed by 'trust', 12" in said
+    said = weighted["transform_graph"].get_string_custom_property("summary")
+    assert said == "1 columns used (1 numeric); rows weighed by trust"
 
 
 def test_transformed_weights_are_1_on_average(weighted: dict[str, Any]) -> None:

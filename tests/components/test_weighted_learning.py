@@ -23,6 +23,7 @@ def measured(
         label=LabelSpec(name="y", type="text", task=task, classes=classes),
         label_input="y_xf",
         features=(),
+        types={},
         weight=RowWeight(column="w", input="w_xf", mean=1.0),
     )
     given = keras.Input((len(outputs[0]),), name="x")

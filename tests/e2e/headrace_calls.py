@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ _LIMIT = 300
 # Reads a line of JSON a call, and answers with one that holds the exit code.
 _LOOP = """
 import json, os, sys
+sys.path.remove("")
 from pipeline.cli import main
 
 answers = os.fdopen(os.dup(1), "w")
@@ -137,5 +139,6 @@ def started(*arguments: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

@@ -8,6 +8,7 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
+from headrace_calls import headrace
 from own_model import write_trips
 
 from pipeline.steps import STEPS
@@ -49,7 +50,7 @@ def test_json_is_one_object_with_the_documented_keys(own_model):
     }
     assert sorted(step["name"] for step in done.json["steps"]) == sorted(STEPS)
     for step in done.json["steps"]:
-        assert set(step) == {"name", "state", "reason", "seconds", "summary", "error", "log"}
+        assert set(step) == {"name", "state", "reason", "seconds", "summary", "error", "log", "report"}
     assert done.json["metrics"]["auc"] > 0.5
     assert done.json["blessed"] is True
     assert done.json["verdict"].startswith("blessed: auc")
@@ -153,10 +154,15 @@ def test_a_gate_that_says_no(own_model):
     assert set(again.states().values()) == {"CACHED"}
 
 
-def test_no_cache(warm, tmp_path):
+def test_no_cache_in_a_folder_with_modules_called_as_ours(warm, tmp_path):
     write_trips(tmp_path / "trips.csv")
+    for name in ("pipeline", "components", "data", "keras", "tfx", "json"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('the wrong {name}')\n")
     arguments = ("run", "trips.csv", "--label", "tip", "--to", "ExampleGen", "--json")
-    assert warm(*arguments, cwd=tmp_path).states()["ExampleGen"] == "RUN"
+    first = headrace(*arguments, cwd=tmp_path)
+    assert first.code == 0, first.said
+    assert first.states()["ExampleGen"] == "RUN"
     assert warm(*arguments, cwd=tmp_path).states()["ExampleGen"] == "CACHED"
     done = warm(*arguments, "--no-cache", cwd=tmp_path)
     assert done.step("ExampleGen")["state"] == "RUN"

@@ -90,11 +90,20 @@ def format_of(names: Iterable[str], declared: str | None = None) -> str:
         found.setdefault(kind, name)
     if len(found) > 1:
         two = " and ".join(f"{name.rsplit('/', 1)[-1]} ({kind})" for kind, name in list(found.items())[:2])
-        raise UserError(f"files of two formats: {two}", where="data.source", fix="name the files of one")
+        raise UserError(
+            f"files of two formats: {two}",
+            where="data.source",
+            fix="name the files of one; in a folder, data.format says which",
+        )
     return next(iter(found))
 
 
 def make_reader(config: DataConfig, kind: str) -> Reader:
     """The reader of a format, set up as the `data` section says."""
     module = importlib.import_module(f"{__name__}.{FORMATS[kind].module}")
-    return module.READER(config)
+    reader = module.READER(config)
+    if config.derive:
+        from components.example_gen.derive import with_derived
+
+        reader.blocks = with_derived(reader.blocks, config.derive, config.missing)
+    return reader

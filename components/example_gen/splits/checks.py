@@ -70,7 +70,8 @@ def check(counts: SplitCounts) -> None:
     """Refuses splits that cannot train or judge a model.
 
     Raises:
-      UserError: for a split without rows, or a class that train lacks.
+      UserError: for a split without rows, a class that train lacks, or one of two classes that test lacks
+        while stratifying would give it some.
     """
     empty = [split for split, number in counts.rows.items() if not number]
     if empty:
@@ -88,11 +89,19 @@ def check(counts: SplitCounts) -> None:
             where=f"label {counts.label!r}",
             fix=_how_to_get_classes(counts),
         )
+    lacking = [name for name in totals if name not in counts.classes["test"]]
+    if len(totals) == 2 and lacking and _stratifying_helps(counts, lacking[0]):
+        raise UserError(
+            f"{_classes(lacking)} has no row in the test split, so no metric can tell the two classes apart "
+            f"({_where(counts, lacking[0])})",
+            where=f"label {counts.label!r}",
+            fix="set data.split.stratify: label, which gives each split its share of every class",
+        )
 
 
 def notes(counts: SplitCounts) -> list[str]:
     """What a person should know of splits that pass, a sentence each."""
-    return [*_off_ratio(counts), *_rare(counts), *_unjudged(counts)]
+    return [*_off_ratio(counts), *_rare(counts), *_unjudged(counts), *_alike(counts)]
 
 
 def account(counts: SplitCounts) -> list[str]:
@@ -177,12 +186,33 @@ def _unjudged(counts: SplitCounts) -> list[str]:
             name for name in rarest_first(totals) if name not in counts.classes[split] and name not in few
         ]
         if lacking:
-            found.append(f"{split} has no row of {_classes(lacking)}, so it cannot judge them")
+            them = "them" if lacking[1:] else "it"
+            found.append(f"{split} has no row of {_classes(lacking)}, so it cannot judge {them}")
     return found
 
 
 def _percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
+
+
+def _alike(counts: SplitCounts) -> list[str]:
+    """Classes that are probably one: Yes and yes."""
+    by_look: dict[str, list[str]] = {}
+    for name in sorted(counts.class_totals):
+        by_look.setdefault(" ".join(name.casefold().split()), []).append(name)
+    alike = [f"{' and '.join(repr(cut(name)) for name in names)}" for names in by_look.values() if names[1:]]
+    more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""
+    shown = "; ".join(alike[:_SHOWN])
+    return [f"classes that differ in case or blanks only: {shown}{more}"] if alike else []
+
+
+def _stratifying_helps(counts: SplitCounts, name: str) -> bool:
+    """Whether test would get rows of a class if the rows were dealt by class."""
+    config = counts.config
+    if counts.by_file or config.stratify or config.by not in ("hash", "group"):
+        return False
+    given = apportion(counts.class_totals, list(config.parts.values()))[name]
+    return bool(given[list(config.parts).index("test")])
 
 
 def _classes(names: list[str]) -> str:

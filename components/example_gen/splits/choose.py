@@ -84,10 +84,23 @@ def choose(
     return StrataLookahead(column, kind, parts, len(strata))
 
 
-def held_back(config: SplitConfig) -> dict[str, str]:
-    """The column that says how rows are split, which is no feature by itself, and why not."""
-    why = {"column": "it says which split a row is in", "group": "its values are not in two splits"}
-    return {config.column: why[config.by]} if config.column and config.by in why else {}
+def held_back(config: SplitConfig, types: Mapping[str, str]) -> dict[str, str]:
+    """The column that rows are split by where it is no feature by itself, and why not.
+
+    Args:
+      types: of the columns that are written.
+    """
+    why = {
+        "column": "it says which split a row is in",
+        "group": "its values are not in two splits",
+        "time": "it is greater in later splits than all that train has",
+    }
+    if config.column is None or config.column not in types:
+        return {}
+    # Of a date the month and the weekday are features, which come again.
+    if config.by != "column" and types[config.column] in ("date", "datetime"):
+        return {}
+    return {config.column: why[config.by]}
 
 
 def _all_given(config: SplitConfig, parts: Sequence[int]) -> Dealer:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
-from components.example_gen.hashing import cell_hashes
+from components.example_gen.hashing import cell_hashes, row_hashes
 from components.example_gen.split_config import SPLITS
 from components.example_gen.splits.rows import Rows
 from components.example_gen.splits.time_keys import time_keys
@@ -179,7 +180,9 @@ def group_hashes(rows: Rows, column: str) -> tuple[np.ndarray, int]:
     if not values.null_count:
         return hashes, 0
     gone = values.is_null().to_numpy(zero_copy_only=False)
-    return np.where(gone, rows.hashes(), hashes), int(values.null_count)
+    alone = np.flatnonzero(gone)
+    hashes[alone] = row_hashes(rows.cells.take(pa.array(alone)))
+    return hashes, len(alone)
 
 
 def _between(keys: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.example_gen.hashing import row_hashes
+from components.example_gen.hashing import mixed, row_sums
 from components.label import class_name
 
 
@@ -25,9 +26,17 @@ class Rows:
     cells: pa.RecordBatch
     texts: Mapping[str, pa.Array] = field(default_factory=dict)
 
-    def hashes(self) -> np.ndarray:
-        """The hash of each row's content."""
-        return row_hashes(self.cells)
+    def hashes(self, without: Collection[str] = ()) -> np.ndarray:
+        """The hash of each row's content.
+
+        Args:
+          without: columns that do not count.
+        """
+        return mixed(self._sums - row_sums(self.cells, without))
+
+    @functools.cached_property
+    def _sums(self) -> np.ndarray:
+        return row_sums(self.cells)
 
     def names(self, column: str, kind: str) -> tuple[np.ndarray, list[str]]:
         """The number of each row's name, -1 where it has none, and the names.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ingested import Ingested, ingest
 
@@ -110,6 +113,11 @@ def test_time_goes_on_from_train_to_test(tmp_path: Path) -> None:
     assert found.found.rows == {"train": 420, "eval": 210, "test": 210}
     assert "day" not in found.rows("train")[0]
     assert "by time: 'day'" in summary(found)
+    found = taken(tmp_path / "3", people(840), split={"by": "time", "column": "x"})
+    assert found.found.held_back == {"x": "it is greater in later splits than all that train has"}
+    # The month and the weekday of a date come again.
+    found = taken(tmp_path / "4", people(840), split={"by": "group", "column": "day"})
+    assert found.found.held_back == {}
 
 
 def test_a_column_says_the_split(tmp_path: Path) -> None:
@@ -142,6 +150,17 @@ def test_an_excluded_number_of_each_row_hides_no_copies(tmp_path: Path) -> None:
     found = taken(tmp_path, rows, exclude=["person"])
     assert found.found.straddling["test"] == found.found.rows["test"]
     assert "test rows are in train as well, apart from 'person'" in found.notes
+
+
+def test_texts_that_are_split_by_text_are_not_compared_by_their_label(tmp_path: Path) -> None:
+    rows = [(f"text {i % 60}", 1.0, "good" if i % 3 == 0 else "bad") for i in range(300)]
+    source = write(tmp_path / "rows.csv", "text,weight,y", rows)
+    found = ingest(
+        tmp_path, {"source": source, "weight": "weight", "split": {"by": "group", "column": "text"}}
+    )
+    assert all(len(splits) == 1 for splits in where(found, "text").values())
+    assert found.found.straddling == {}
+    assert "content" not in found.notes
 
 
 def test_splits_that_are_files_are_compared_too(tmp_path: Path) -> None:
@@ -219,3 +238,51 @@ def test_the_way_out_of_too_few_rows_works(tmp_path: Path) -> None:
     rows = [(*row[:3], "good" if i % 2 else "bad") for i, row in enumerate(people(5))]
     found = taken(tmp_path / "2", rows, split={"train": 3, "eval": 1, "test": 1, "stratify": "label"})
     assert found.found.rows == {"train": 3, "eval": 1, "test": 1}
+
+
+def test_classes_are_counted_by_the_names_that_they_have(tmp_path: Path) -> None:
+    found = taken(tmp_path, [(*row[:3], ("0.1", "0.90")[i % 2]) for i, row in enumerate(people(200))])
+    assert found.found.label.classes == ("0.1", "0.9")
+    assert all(set(counts) == {"0.1", "0.9"} for counts in found.found.classes.values())
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_typed_columns_split_like_their_texts(tmp_path: Path, suffix: str) -> None:
+    """Numbers, moments, truth values and nulls of formats that have types of their own."""
+    count = 600
+    table = pa.table(
+        {
+            "id": pa.array(range(count)),
+            "user": pa.array([None if i % 50 == 0 else i // 6 for i in range(count)], pa.int64()),
+            "at": pa.array(
+                [datetime(2024, 1, 1) + timedelta(hours=i) for i in range(count)], pa.timestamp("us")
+            ),
+            "fold": pa.array([i % 10 for i in range(count)], pa.int32()),
+            "y": pa.array([i % 3 == 0 for i in range(count)]),
+        }
+    )
+    source = tmp_path / f"rows.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(table, source, row_group_size=100)
+    else:
+        source.write_text("\n".join(json.dumps(row, default=str) for row in table.to_pylist()))
+
+    def split(**how: Any) -> Ingested:
+        folder = tmp_path / "-".join(f"{value}" for value in how.values() if isinstance(value, str))
+        folder.mkdir()
+        return ingest(folder, {"source": str(source), "split": how})
+
+    found = split(stratify="label")
+    assert found.found.classes == {
+        "train": {"true": 160, "false": 320},
+        "eval": {"true": 20, "false": 40},
+        "test": {"true": 20, "false": 40},
+    }
+    found = split(by="group", column="user")
+    assert all(len(places) == 1 for user, places in where(found, "user").items() if user is not None)
+    assert "12 rows have no 'user' and are dealt one by one" in found.notes
+    found = split(by="time", column="at", eval_from="2024-01-21", test_from="2024-01-23T12:00")
+    assert found.found.rows == {"train": 480, "eval": 60, "test": 60}
+    values = {"train": ["0", "1", "2", "3", "4", "5", "6", "7"], "eval": ["8"], "test": ["9"]}
+    found = split(by="column", column="fold", values=values)
+    assert where(found, "fold")[8] == {"eval"}

@@ -80,6 +80,15 @@ def test_good_splits_pass_without_a_word() -> None:
             ],
         ),
         (
+            {"train": {"a": 80, "b": 7}, "eval": {"a": 10, "b": 1}, "test": {"a": 10}},
+            {},
+            [
+                "class 'b' has no row in the test split",
+                "('b': train 7, eval 1)",
+                "data.split.stratify: label",
+            ],
+        ),
+        (
             {"train": {"a": 9}, "eval": {"a": 1, "b": 1}, "test": {"c": 1}},
             {"by": "time", "column": "day"},
             ["classes 'b', 'c' have no row in the train split", "choose a later data.split.eval_from"],
@@ -114,9 +123,22 @@ def test_files_that_are_splits_are_to_blame_themselves() -> None:
             ["class 'b' has fewer rows than there are splits"],
         ),
         (
-            {"train": {"a": 80, "b": 5}, "eval": {"a": 10, "b": 1}, "test": {"a": 10}},
+            {"train": {"a": 80, "b": 5, "c": 5}, "eval": {"a": 9, "b": 1}, "test": {"a": 9, "c": 1}},
             {},
-            ["test has no row of class 'b', so it cannot judge them"],
+            [
+                "eval has no row of class 'c', so it cannot judge it",
+                "test has no row of class 'b', so it cannot judge it",
+            ],
+        ),
+        (
+            {"train": {"a": 80, "b": 2}, "eval": {"a": 10, "b": 1}, "test": {"a": 10}},
+            {},
+            ["test has no row of class 'b', so it cannot judge it"],
+        ),
+        (
+            {split: {"Yes": 50, "yes": 50, "no  way": 50, " No way": 50} for split in GOOD},
+            {"train": 1},
+            ["classes that differ in case or blanks only: ' No way' and 'no  way'; 'Yes' and 'yes'"],
         ),
         (
             {"train": {"a": 60}, "eval": {"a": 20}, "test": {"a": 20}},

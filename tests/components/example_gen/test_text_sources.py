@@ -18,8 +18,8 @@ def write(path: Path, content: bytes) -> None:
 
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
-    """40 texts of each of two classes."""
-    for number in range(80):
+    """75 texts of each of two classes."""
+    for number in range(150):
         kind = ("ham", "spam")[number % 2]
         write(tmp_path / "texts" / kind / f"{number}.txt", f"Größe {number},\r\nzweite Zeile\n".encode())
     return tmp_path / "texts"
@@ -29,7 +29,7 @@ def test_a_folder_a_class(texts: Path, tmp_path: Path) -> None:
     got = ingest(tmp_path, {"source": str(texts), "format": "texts"}, label="kind")
     assert got.found.types == {"text": "text", "kind": "text"}
     assert got.found.label.classes == ("ham", "spam")
-    assert sum(got.found.rows.values()) == 80
+    assert sum(got.found.rows.values()) == 150
     assert got.found.notes == []
     assert "Größe 7,\r\nzweite Zeile\n" in got.column("text")
     row = next(row for row in got.rows() if row["text"][0].startswith("Größe 7,"))
@@ -37,12 +37,12 @@ def test_a_folder_a_class(texts: Path, tmp_path: Path) -> None:
 
 
 def test_the_format_is_told_by_the_names_also_compressed(tmp_path: Path) -> None:
-    for number in range(80):
+    for number in range(150):
         content = gzip.compress(f"{number}".encode())
         write(tmp_path / "texts" / f"{number % 2}" / f"{number}.txt.gz", content)
     got = ingest(tmp_path, {"source": str(tmp_path / "texts")}, label="kind")
     assert got.found.types == {"text": "text", "kind": "text"}
-    assert sorted(map(int, got.column("text"))) == list(range(80))
+    assert sorted(map(int, got.column("text"))) == list(range(150))
 
 
 def test_encodings_and_broken_bytes_are_said(texts: Path, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_what_is_no_text_stops_the_run_or_is_skipped(texts: Path, tmp_path: Path
     assert "files that hold no text: 7" in str(caught.value)
     assert "and 2 more" in str(caught.value)
     got = ingest(tmp_path, {"source": str(texts), "on_bad_row": "skip"}, label="kind")
-    assert sum(got.found.rows.values()) == 80
+    assert sum(got.found.rows.values()) == 150
     assert "skipped 7 rows" in got.notes
     assert "ham/image3.txt" in (got.uri / "skipped_rows.jsonl").read_text()
 

@@ -1,0 +1,87 @@
+"""The gate: what holds, what breaks, and the sentence that says so."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from pydantic import ValidationError
+
+from components.evaluator.config import DEFAULT_GATES, Threshold
+from components.evaluator.gate import judge
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("value", "before", "bound", "blessed"),
+    [
+        (0.7, None, {"min": 0.7}, True),
+        (0.6999, None, {"min": 0.7}, False),
+        (0.7, None, {"max": 0.7}, True),
+        (0.7001, None, {"max": 0.7}, False),
+        (0.7, None, {"min": 0.6, "max": 0.8}, True),
+        (0.9, None, {"min": 0.6, "max": 0.8}, False),
+        (NAN, None, {"min": 0.0}, False),
+        (NAN, None, {"max": 1.0}, False),
+        (0.1, None, {"max_drop": 0.0}, True),  # there is nothing to fall below yet
+        (NAN, None, {"max_drop": 0.1}, False),
+        (0.70, 0.75, {"max_drop": 0.0625}, True),
+        (0.70, 0.75, {"max_drop": 0.03125}, False),
+        (0.75, 0.75, {"max_drop": 0.0}, True),
+        (0.80, 0.75, {"max_drop": 0.0}, True),
+        (0.80, 0.75, {"max_rise": 0.0}, False),
+        (0.80, 0.75, {"max_rise": 0.0625}, True),
+        (NAN, 0.75, {"max_drop": 1.0}, False),
+        (NAN, 0.75, {"max_rise": 1.0}, False),
+        (0.75, NAN, {"max_drop": 1.0}, True),  # a model that cannot be measured is no bar
+        (0.75, NAN, {"min": 0.8, "max_drop": 1.0}, False),
+        (math.inf, None, {"min": 0.5}, True),
+        (math.inf, None, {"max": 5.0}, False),
+    ],
+)
+def test_bounds(value, before, bound, blessed):
+    baseline = None if before is None else {"auc": before}
+    verdict = judge({"auc": value}, baseline, {"auc": Threshold(**bound)})
+    assert verdict.blessed is blessed
+    assert verdict.sentence.startswith("blessed: " if blessed else "not blessed: ")
+
+
+def test_every_metric_must_hold_and_those_that_do_not_are_named():
+    gate = {
+        "auc": Threshold(min=0.7, max_drop=0.01),
+        "loss": Threshold(max=0.5),
+        "recall": Threshold(min=0.1),
+    }
+    metrics = {"auc": 0.65, "loss": 0.75, "recall": 0.5}
+    assert judge(metrics, {"auc": 0.7, "loss": 0.4, "recall": 0.4}, gate).sentence == (
+        "not blessed: auc 0.6500 is below the floor 0.7; "
+        "auc 0.6500 is 0.0500 below the latest blessed model's 0.7000, more than 0.01 allowed; "
+        "loss 0.7500 is above the ceiling 0.5"
+    )
+
+
+def test_a_blessing_says_what_held():
+    gate = {"auc": Threshold(min=0.7, max_drop=0.01)}
+    first = judge({"auc": 0.75}, None, gate)
+    assert first.sentence == "blessed: auc 0.7500 (floor 0.7); no blessed model to compare with yet"
+    later = judge({"auc": 0.75}, {"auc": 0.745}, gate)
+    assert later.sentence == "blessed: auc 0.7500 (floor 0.7, latest blessed model 0.7450)"
+
+
+def test_a_threshold_says_something_that_can_hold():
+    with pytest.raises(ValidationError, match="at least one"):
+        Threshold()
+    with pytest.raises(ValidationError, match="above max"):
+        Threshold(min=2, max=1)
+
+
+def test_the_default_gates_refuse_a_coin_and_a_worse_model():
+    auc = DEFAULT_GATES["binary"]
+    assert not judge({"auc": 0.49}, None, auc).blessed
+    assert judge({"auc": 0.79}, {"auc": 0.795}, auc).blessed
+    assert not judge({"auc": 0.7}, {"auc": 0.8}, auc).blessed
+    rmse = DEFAULT_GATES["regression"]
+    assert judge({"rmse": 3.0}, None, rmse).blessed
+    assert not judge({"rmse": 3.1}, {"rmse": 3.0}, rmse).blessed
+    assert not judge({"rmse": NAN}, None, rmse).blessed

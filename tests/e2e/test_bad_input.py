@@ -99,8 +99,8 @@ class TestInTheData:
             ("miles,tips\n1,yes\n2,no\n", ["the data has no column 'tip', did you mean 'tips'?"]),
             ("miles,tip\n" + "1,often\n" * 40, ["the column has only one value, 'often'"]),
             ("miles,tip\n" + "1,\n" * 40, ["the column has no value at all"]),
-            ("miles,tip\n1,yes\n2,no\n", ["split got no rows"]),
-            ("miles,tip\n1,yes\n2,no,maybe\n", ["trips.csv:3: 1 rows do not have 2 cells"]),
+            ("miles,tip\n1,yes\n2,no\n", ["splits got no rows"]),
+            ("miles,tip\n1,yes\n2,no,maybe\n", ["trips.csv:3: 1 row does not have 2 cells"]),
             ("miles,miles,tip\n1,2,yes\n", ["column name 'miles' stands twice"]),
             (
                 "name,tip\n" + "".join(f"n{i},{i % 2}\n" for i in range(90)),
@@ -132,7 +132,7 @@ class TestInTheData:
         data.write_text("miles,fare,zone,tip\n1,2,a\n")
         try:
             refused(
-                own_model.warm("run", own_model.folder, cwd=own_model.folder), "trips.csv:2: 1 rows do not"
+                own_model.warm("run", own_model.folder, cwd=own_model.folder), "trips.csv:2: 1 row does not"
             )
         finally:
             data.write_text(content)

@@ -134,7 +134,7 @@ class DelimitedReader(Reader):
                 _end(stream, batches)
         rest = numbers.rest(bad)
         ragged.extend(rest)
-        if not self.scanned and (quotes or stream.count % 2):
+        if not self.scanned and (quotes or (stream and stream.count % 2)):
             check_quotes(piece.path, dialect, header)
         if skips or not (ragged or undecodable):
             if rest or not numbers.last:

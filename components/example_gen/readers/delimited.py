@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -22,11 +23,23 @@ from components.example_gen.readers.delimited_lines import (
     line_numbers,
     read_header,
 )
-from components.example_gen.readers.text import open_utf8
+from components.example_gen.readers.text import Utf8Stream, open_utf8
 
 # Large enough that the cost of a block vanishes, small enough that a few blocks fit in any memory.
 _BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK = 1 << 30
+
+
+def _end(stream: Utf8Stream, batches: Iterator[pa.RecordBatch]) -> None:
+    """Takes what Arrow has read ahead, until it is at the end.
+
+    Whoever drops its reader before that waits, holding Python's lock, for a thread that wants the lock
+    in order to read on.
+    """
+    stream.stop()
+    with contextlib.suppress(Exception):  # what is wrong behind here, nobody asked to see
+        while next(batches, None) is not None:
+            pass
 
 
 class _TooLong(Exception):
@@ -80,10 +93,11 @@ class DelimitedReader(Reader):
         ragged, undecodable, quotes = [], [], False
         remarks = header.remarks if not after else {}
         skips = self.config.on_bad_row == "skip"
+        stream: Utf8Stream | None = None
+        batches: Iterator[pa.RecordBatch] = iter(())
         try:
             stream = open_utf8(piece.path, dialect.encoding, dialect.quote)
-            reader = _open_csv(stream, dialect, header, size, on_bad_row)
-            batches = iter(reader)
+            batches = iter(_open_csv(stream, dialect, header, size, on_bad_row))
             while (batch := next(batches, None)) is not None:
                 rows = numbers.take(batch.num_rows, bad)
                 ragged.extend(numbers.passed)
@@ -115,6 +129,9 @@ class DelimitedReader(Reader):
             raise files.unreadable(piece.path, error) from error
         except UnicodeDecodeError as error:
             raise bad_rows.undecodable(piece.path, dialect.encoding or "utf-8") from error
+        finally:
+            if stream:
+                _end(stream, batches)
         rest = numbers.rest(bad)
         ragged.extend(rest)
         if not self.scanned and (quotes or stream.count % 2):

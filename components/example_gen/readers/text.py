@@ -27,11 +27,18 @@ class Utf8Stream(io.RawIOBase):
         self._source, self._start = source, start
         self._counted = (counted or "").encode()
         self.count = 0
+        self._stopped = False
+
+    def stop(self) -> None:
+        """From now on the file is at its end."""
+        self._stopped = True
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
+        if self._stopped:
+            return b""
         if self._start:
             data, self._start = self._start, b""
             if size < 0:

@@ -144,6 +144,34 @@ def load_config(
       UserError: something is wrong; it names every mistake (five at most) with file and line.
     """
     document, project_dir, name = _open(Path(path), label)
+    config = config_of(document, project_dir, name, overrides, label=label, home=home_of(path, home))
+    if Path(path).is_file() and Path(path).suffix not in _YAML:
+        # Other data files in the folder have schemas of their own.
+        config._schema_name = f"{name}.{SCHEMA_NAME}"
+    return config
+
+
+def config_of(
+    document: Document,
+    project_dir: Path,
+    name: str,
+    overrides: Sequence[str] = (),
+    *,
+    label: str | None = None,
+    home: Path | None = None,
+) -> PipelineConfig:
+    """Checks a configuration that has been read; the document afterwards holds what the overrides say, too.
+
+    Args:
+      document: what stands in the file.
+      project_dir: the folder that paths in it are relative to.
+      name: of the pipeline, unless the document names it.
+      overrides: as in `load_config`, like `label`.
+      home: None: .headrace in the project's folder.
+
+    Raises:
+      UserError: as `load_config` does.
+    """
     if label is not None:
         command_line.put(("label",), label, "--label", document)
     for text in overrides:
@@ -157,10 +185,7 @@ def load_config(
         fail([*document.problems, *explain(error, document, schema)])
         raise AssertionError("an error without a problem") from error
     config._project_dir = project_dir
-    if Path(path).is_file() and Path(path).suffix not in _YAML:
-        # Other data files in the folder have schemas of their own.
-        config._schema_name = f"{name}.{SCHEMA_NAME}"
-    config._home = home_of(path, home)
+    config._home = home
     fail(
         [
             *document.problems,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -13,18 +12,17 @@ from tfx.types import artifact_utils
 
 from components.base import BeamExecutor, say
 from components.errors import UserError
-from components.example_gen import database, ingest, notes, sources, splitting
+from components.example_gen import ingest, notes, sources, splitting
 from components.example_gen.config import DataConfig
-from components.example_gen.derive import Expression, as_label
 from components.example_gen.found import Found
-from components.example_gen.images.load import fact_types
-from components.example_gen.readers import Piece, Reader, make_reader
+from components.example_gen.opened import label_of, open_source, written_types
+from components.example_gen.readers import Piece
 from components.example_gen.split_shards import is_dealt
 from components.example_gen.splits.choose import held_back
 from components.example_gen.splits.lookahead import Lookahead
-from components.example_gen.survey import Survey, column_types, merge_pieces, no_column
+from components.example_gen.survey import Survey, column_types, merge_pieces
 from components.example_gen.tally import Tally, total
-from components.label import LabelSpec, find_label
+from components.label import LabelSpec
 from components.records import FILE_FORMAT
 
 _SKIPPED = "skipped_rows.jsonl"
@@ -35,32 +33,20 @@ class Executor(BeamExecutor):
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
         config = DataConfig.model_validate_json(exec_properties["config"])
-        if not config.folder_names:
-            config = config.model_copy(update={"folder_names": exec_properties["label"]})
         examples = artifact_utils.get_single_instance(output_dict["examples"])
-        inputs = sources.find(config)
-        reader = make_reader(config, inputs.format)
-        if inputs.format == "sql":
-            pieces = database.keep_rows(config, self._get_tmp_dir())
-        else:
-            pieces = reader.pieces(inputs.files)
-
-        expression = _expression(exec_properties["label"], reader, pieces)
-        if expression:
-            config = _with_label(config, expression)
-            reader = make_reader(config, inputs.format)
-        config = _without_derived_features(config, exec_properties["label"])
+        source = open_source(config, exec_properties["label"], self._get_tmp_dir())
+        config, inputs, reader, pieces = source.config, source.inputs, source.reader, source.pieces
         scanned = self._over_pieces("scan", ingest.Scan(config, inputs.format), pieces)
         survey = merge_pieces([Survey.from_json(each) for each in scanned], pieces, reader)
         reader.scanned = True
         types = column_types(survey, config, reader, pieces)
-        label = _label(exec_properties["label"], exec_properties["task"] or None, survey, types)
+        label = label_of(exec_properties["label"], exec_properties["task"] or None, survey, types)
         said = notes.notes(survey, types, config, reader, pieces)
 
         plan = ingest.Plan(
             config=config,
             format=inputs.format,
-            types=_written(types, config.exclude),
+            types=written_types(types, config.exclude),
             lists=tuple(name for name in types if survey.columns[name].longest > 1),
             scratch=self._get_tmp_dir(),
         )
@@ -147,54 +133,6 @@ class Executor(BeamExecutor):
             if "error" in result:
                 raise UserError.from_json(result["error"])
         return [result["found"] for result in results]
-
-
-def _expression(label: str, reader: Reader, pieces: Sequence[Piece]) -> Expression | None:
-    """The label, where it is an expression rather than a column."""
-    first = next((block for piece in pieces[:1] for block in reader.blocks(piece)), None)
-    return as_label(label, first.batch.schema.names) if first else None
-
-
-def _with_label(config: DataConfig, expression: Expression) -> DataConfig:
-    """The `data` section with the label's column derived, and what it is made of out of the model's sight."""
-    hidden = [name for name in expression.columns if name not in (*config.exclude, *config.keep)]
-    return config.model_copy(
-        update={
-            "derive": {**config.derive, expression.text: expression.text},
-            "exclude": (*config.exclude, *hidden),
-        }
-    )
-
-
-def _without_derived_features(config: DataConfig, label: str) -> DataConfig:
-    """The `data` section in which computed columns are no features: a request would not hold them."""
-    kept = (label, config.weight, config.split.column, *config.keep, *config.exclude)
-    hidden = [name for name in config.derive if name not in kept]
-    return config.model_copy(update={"exclude": (*config.exclude, *hidden)}) if hidden else config
-
-
-def _written(types: Mapping[str, str], exclude: Sequence[str]) -> dict[str, str]:
-    """The columns that rows are written with: those that are not excluded, and the facts of each image."""
-    kept = {name: kind for name, kind in types.items() if name not in exclude}
-    for name in [name for name, kind in kept.items() if kind == "image"]:
-        for fact, kind in fact_types(name).items():
-            if fact in types:
-                raise UserError(
-                    f"the data has a column {fact!r}, as a measure of the image {name!r} is to be called",
-                    where="data.columns",
-                    fix="rename one of the two",
-                )
-            kept[fact] = kind
-    return kept
-
-
-def _label(name: str, task: Any, survey: Survey, types: Mapping[str, str]) -> LabelSpec:
-    if name not in types:
-        raise no_column(name, list(types), "label")
-    scan = survey.columns[name]
-    if scan.longest > 1:
-        raise UserError("a row has several values of it", where=f"label {name!r}", fix="choose another label")
-    return find_label(name, types[name], scan.distinct_values(types[name]), task)
 
 
 def _notes_of(tally: Tally, label: LabelSpec, config: DataConfig, survey: Survey) -> list[str]:

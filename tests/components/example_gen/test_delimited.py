@@ -13,7 +13,7 @@ from ingested import ingest, notes_of, survey_of, types_of
 from components.errors import UserError
 
 # Enough rows that no split stays empty.
-ROWS = "".join(f"{i},{'yes' if i % 2 else 'no'}\n" for i in range(60))
+ROWS = "".join(f"{i},{'yes' if i % 2 else 'no'}\n" for i in range(120))
 
 
 def file_of(tmp_path, content: str | bytes, name: str = "data.csv") -> str:
@@ -264,15 +264,15 @@ def test_bad_rows_can_be_skipped_and_are_listed(tmp_path):
     text = b"n,y\n" + ROWS.encode() + b'too,many,cells\n"a\nb",Ren\xe9\nfew\n' + ROWS.encode() + b"last\n"
     source = file_of(tmp_path, text)
     found = ingest(tmp_path, {"source": source, "on_bad_row": "skip", "columns": {"n": "integer"}})
-    assert sum(found.found.rows.values()) == 120
+    assert sum(found.found.rows.values()) == 240
     assert found.found.skipped == 4
     assert "skipped 4 rows that cannot be read; see skipped_rows.jsonl" in found.notes
     listed = [json.loads(line) for line in (found.uri / "skipped_rows.jsonl").read_text().splitlines()]
     assert listed == [
-        {"where": f"{source}:62", "reason": "3 cells instead of 2", "text": "too,many,cells"},
-        {"where": f"{source}:63", "reason": "byte 0xe9 in column 'y' is not UTF-8", "text": "René"},
-        {"where": f"{source}:65", "reason": "1 cell instead of 2", "text": "few"},
-        {"where": f"{source}:126", "reason": "1 cell instead of 2", "text": "last"},
+        {"where": f"{source}:122", "reason": "3 cells instead of 2", "text": "too,many,cells"},
+        {"where": f"{source}:123", "reason": "byte 0xe9 in column 'y' is not UTF-8", "text": "René"},
+        {"where": f"{source}:125", "reason": "1 cell instead of 2", "text": "few"},
+        {"where": f"{source}:246", "reason": "1 cell instead of 2", "text": "last"},
     ]
 
 

@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 MISSING_INTEGER = -(2**63)
 _MISSING: dict[str, Any] = {"DT_STRING": "", "DT_FLOAT": math.nan, "DT_INT64": MISSING_INTEGER}
 _EXPECTED = {"DT_STRING": "text", "DT_FLOAT": "a number (float32)", "DT_INT64": "a whole number (int64)"}
-_WORDS = {"true": 1, "false": 0}
+_WORDS = {"true": 1, "yes": 1, "false": 0, "no": 0}  # as in the data that was trained on
 _FLOAT32_MAX = 3.4028234663852886e38
 
 

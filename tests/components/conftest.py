@@ -12,60 +12,19 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The artifacts of a table with odd names and odd values, up to the transformed examples."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The artifacts of a table with odd names and odd values, from the rows to a small trained model."""
     import keras  # noqa: F401  before tensorflow_transform, as in a step's process
-    from executors import execute
+    from executors import run_steps
     from odd_rows import FEATURES, LABEL, write_rows
 
-    folder = tmp_path_factory.mktemp("prepared")
-    made = execute(
-        "example_gen",
-        folder / "example_gen",
-        {},
-        {"examples": "Examples"},
-        config={"source": str(write_rows(folder / "rows.csv"))},
-        label=LABEL,
-        task="",
-        fingerprint="0",
-    )
-    made |= execute(
-        "statistics_gen",
-        folder / "statistics_gen",
-        {"examples": made["examples"]},
-        {"statistics": "ExampleStatistics"},
-    )
-    made |= execute(
-        "schema_gen", folder / "schema_gen", {"statistics": made["statistics"]}, {"schema": "Schema"}
-    )
-    return made | execute(
-        "transform",
-        folder / "transform",
-        {key: made[key] for key in ("examples", "schema")},
-        {"transform_graph": "TransformGraph", "transformed_examples": "Examples"},
-        config=FEATURES,
-        options={},
-        user_code="",
-    )
-
-
-@pytest.fixture(scope="session")
-def trained(prepared: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The same artifacts with a small model that was trained on them."""
-    from executors import execute
-
-    return prepared | execute(
-        "trainer",
-        tmp_path_factory.mktemp("trained"),
-        {
-            "examples": prepared["transformed_examples"],
-            "transform_graph": prepared["transform_graph"],
-            "schema": prepared["schema"],
-        },
-        {"model": "Model", "model_run": "ModelRun"},
-        config={"model": {"hidden": [8]}, "train": {"epochs": 2, "batch_size": 64}},
-        name="odd",
-        user_code="",
+    return run_steps(
+        write_rows(tmp_path_factory.mktemp("odd") / "rows.csv"),
+        LABEL,
+        *("ExampleGen", "StatisticsGen", "SchemaGen", "Transform", "Trainer"),
+        features=FEATURES,
+        model={"hidden": [8]},
+        train={"epochs": 2, "batch_size": 64},
     )
 
 

@@ -11,6 +11,9 @@ from tfx.types import Artifact, artifact_utils, standard_artifacts
 from tfx.utils import import_utils
 
 from pipeline.beam import BeamConfig
+from pipeline.config import load_config
+from pipeline.graph import build_pipeline
+from pipeline.inputs import gather
 
 
 def artifact(kind: str, uri: Path | str, splits: list[str] | None = None, number: int = 0) -> Any:
@@ -46,10 +49,44 @@ def execute(
         base = base_beam_executor.BaseBeamExecutor.Context
         options = {"beam_pipeline_args": BeamConfig().pipeline_args()}
     made = {key: artifact(kind, folder / key) for key, kind in outputs.items()}
-    (folder / "tmp").mkdir(exist_ok=True)
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
     executor(base(tmp_dir=str(folder / "tmp"), unique_id="1", **options)).Do(
         {key: [value] for key, value in inputs.items()},
         {key: [value] for key, value in made.items()},
         {key: value if isinstance(value, str) else json.dumps(value) for key, value in parameters.items()},
     )
     return made
+
+
+def run_steps(source: Path, label: str, *steps: str, **sections: Any) -> dict[str, Any]:
+    """Runs the first steps of the graph on a table, one after the other, without ML Metadata.
+
+    Args:
+      source: the table; what the steps make goes beside it.
+      label: its label.
+      steps: names of components, in order.
+      sections: of pipeline.yaml.
+
+    Returns:
+      Output key to artifact, of all steps.
+    """
+    folder = source.parent
+    (folder / "pipeline.yaml").write_text(
+        json.dumps({"data": {"source": source.name}, "label": label, **sections})
+    )
+    config = load_config(folder)
+    graph = build_pipeline(config, gather(config), root=folder)
+    components = {component.id: component for component in graph.components}
+    made: dict[tuple[str, str], Any] = {}
+    for name in steps:
+        component = components[name]
+        ties = {key: (tie.producer_component_id, tie.output_key) for key, tie in component.inputs.items()}
+        outputs = execute(
+            component.executor_spec._class_path.split(".")[1],
+            folder / name,
+            {key: made[tie] for key, tie in ties.items() if tie in made},
+            {key: channel.type_name for key, channel in component.outputs.items()},
+            **component.exec_properties,
+        )
+        made.update(((name, key), output) for key, output in outputs.items())
+    return {key: output for (_, key), output in made.items()}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_transform as tft
-from executors import execute
+from executors import run_steps
 
 from components.records import read_serialized, split_files
 from components.trainer import models
@@ -68,26 +68,12 @@ def made(tmp_path_factory):
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    found = execute(
-        "example_gen",
-        folder / "example_gen",
-        {},
-        {"examples": "Examples"},
-        config={"source": str(folder / "rows.csv")},
-        label="y",
-        task="",
-        fingerprint="",
-    )
-    found |= execute("statistics_gen", folder / "s", found, {"statistics": "ExampleStatistics"})
-    found |= execute("schema_gen", folder / "g", {"statistics": found["statistics"]}, {"schema": "Schema"})
-    return found | execute(
-        "transform",
-        folder / "t",
-        {key: found[key] for key in ("examples", "schema")},
-        {"transform_graph": "TransformGraph", "transformed_examples": "Examples"},
-        config=FEATURES,
-        options={"batch_rows": 64},
-        user_code="",
+    return run_steps(
+        folder / "rows.csv",
+        "y",
+        *("ExampleGen", "StatisticsGen", "SchemaGen", "Transform"),
+        features=FEATURES,
+        transform={"batch_rows": 64},
     )
 
 

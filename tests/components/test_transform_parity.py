@@ -22,14 +22,14 @@ def _read(artifact, split):
 
 
 @pytest.fixture(scope="module")
-def plan(prepared):
-    return FeaturePlan.load(prepared["transform_graph"].uri)
+def plan(trained):
+    return FeaturePlan.load(trained["transform_graph"].uri)
 
 
 @pytest.fixture(scope="module")
-def train(prepared):
+def train(trained):
     """Column to its values in train as numpy holds them; None where a row has none."""
-    examples = [tf.train.Example.FromString(row) for row in _read(prepared["examples"], "train").tolist()]
+    examples = [tf.train.Example.FromString(row) for row in _read(trained["examples"], "train").tolist()]
     columns = {}
     for name in [*FEATURES, LABEL]:
         cells = []
@@ -64,12 +64,12 @@ def _transform(served, **columns):
 
 
 @pytest.mark.parametrize("split", ["train", "eval", "test"])
-def test_serving_transforms_as_training_did(prepared, served, plan, split):
+def test_serving_transforms_as_training_did(trained, served, plan, split):
     served_features = served.signatures["transform_features"](
-        examples=tf.constant(_read(prepared["examples"], split))
+        examples=tf.constant(_read(trained["examples"], split))
     )
-    spec = tft.TFTransformOutput(prepared["transform_graph"].uri).transformed_feature_spec()
-    stored = tf.io.parse_example(_read(prepared["transformed_examples"], split), spec)
+    spec = tft.TFTransformOutput(trained["transform_graph"].uri).transformed_feature_spec()
+    stored = tf.io.parse_example(_read(trained["transformed_examples"], split), spec)
     assert set(stored) == {tensor.name for tensor in plan.inputs} | {plan.label_input}
     assert set(served_features) == set(stored)
     for name, tensor in stored.items():

@@ -36,7 +36,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         {"statistics": "ExampleStatistics"},
     )
     made |= execute(
-        "schema_gen", folder / "schema_gen", {"statistics": made["statistics"]}, {"schema": "Schema"}
+        "schema_gen",
+        folder / "schema_gen",
+        {key: made[key] for key in ("examples", "statistics")},
+        {"schema": "Schema"},
     )
     return made | execute(
         "transform",

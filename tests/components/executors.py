@@ -12,6 +12,8 @@ from tfx.utils import import_utils
 
 from pipeline.beam import BeamConfig
 
+_DEFAULTS: dict[str, Any] = {"config": {}, "reviewed": "", "log_fingerprint": ""}
+
 
 def artifact(kind: str, uri: Path | str, splits: list[str] | None = None, number: int = 0) -> Any:
     """A standard artifact at a place."""
@@ -34,7 +36,7 @@ def execute(
       folder: outputs go below it.
       inputs: key to the one artifact there.
       outputs: key to the artifact's type.
-      parameters: text as it is, all else as JSON.
+      parameters: text as it is, all else as JSON; a config that is left out is all defaults.
 
     Returns:
       Key to output artifact.
@@ -50,6 +52,9 @@ def execute(
     executor(base(tmp_dir=str(folder / "tmp"), unique_id="1", **options)).Do(
         {key: [value] for key, value in inputs.items()},
         {key: [value] for key, value in made.items()},
-        {key: value if isinstance(value, str) else json.dumps(value) for key, value in parameters.items()},
+        {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in {**_DEFAULTS, **parameters}.items()
+        },
     )
     return made

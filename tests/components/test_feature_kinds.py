@@ -79,7 +79,7 @@ def made(tmp_path_factory):
         fingerprint="",
     )
     found |= execute("statistics_gen", folder / "s", found, {"statistics": "ExampleStatistics"})
-    found |= execute("schema_gen", folder / "g", {"statistics": found["statistics"]}, {"schema": "Schema"})
+    found |= execute("schema_gen", folder / "g", found, {"schema": "Schema"})
     return found | execute(
         "transform",
         folder / "t",

@@ -103,7 +103,9 @@ def _new(before: Shares, after: Shares) -> Distance | None:
     if not _recurs(before):
         return None
     unseen = 1.0 - sum(share for value, share in after.share.items() if value in before.share)
-    return Distance(L_INFINITY, unseen - before.once, _chance(unseen, _ALIKE / after.count), group="new")
+    return Distance(
+        L_INFINITY, unseen - before.once, _chance(unseen, _spread(before.count, after.count)), group="new"
+    )
 
 
 def _gone(before: Shares, after: Shares) -> Distance | None:
@@ -113,7 +115,9 @@ def _gone(before: Shares, after: Shares) -> Distance | None:
     gone = sum(share for value, share in before.share.items() if value not in after.share)
     draws = after.count / _ALIKE
     expected = sum(share * (1 - share) ** draws for share in before.share.values())
-    return Distance(L_INFINITY, gone - expected, _chance(gone, _ALIKE / after.count), group="gone")
+    return Distance(
+        L_INFINITY, gone - expected, _chance(gone, _spread(before.count, after.count)), group="gone"
+    )
 
 
 def _recurs(shares: Shares) -> bool:

@@ -36,7 +36,6 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
       root: the folder below which artifacts are written.
     """
     user_code = inputs.user_code
-    weight = config.data.weight or ""
     example_gen = ExampleGen(
         config=as_json(config.located_data),
         label=config.label,
@@ -48,7 +47,6 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
     statistics_gen = StatisticsGen(
         examples=examples,
         config=as_json(config.statistics),
-        weight=weight,
         code=step_code("statistics_gen"),
     )
     statistics = statistics_gen.outputs["statistics"]
@@ -56,7 +54,6 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
         statistics=statistics,
         examples=examples,
         reviewed=inputs.reviewed_schema,
-        weight=weight,
         code=step_code("schema_gen"),
     )
     schema = schema_gen.outputs["schema"]

@@ -55,8 +55,7 @@ def latest_data(config: PipelineConfig) -> LatestData:
 
         found = Found.load(examples)
         loaded = {split: load(statistics, split) for split in found.rows}
-        weight = config.data.weight or ""
-        return LatestData(run.id, found, loaded, infer(loaded["train"], found, weight))
+        return LatestData(run.id, found, loaded, infer(loaded["train"], found))
 
 
 @contextmanager

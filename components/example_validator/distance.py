@@ -27,6 +27,8 @@ _BINS = 10
 _NORMAL_QUANTILE = 4.0
 # Rows that are alike come together: in a sample with replacement, as good as each comes twice.
 _ALIKE = 2
+# Values of a column that occur this often on average are expected to occur again.
+_RECURRING = 5
 # Quantiles are known to about a percent.
 _PRECISION = 0.005
 
@@ -98,22 +100,29 @@ def missing(before: float, after: float, rows_before: int, rows_after: int) -> D
 
 def _new(before: Shares, after: Shares) -> Distance | None:
     """The share of all values that were not there before, beyond what had to be expected."""
-    if not before.complete:
+    if not _recurs(before):
         return None
     unseen = 1.0 - sum(share for value, share in after.share.items() if value in before.share)
     return Distance(
-        L_INFINITY, unseen - before.once, _chance(unseen, _ALIKE / after.count), "values that are new"
+        L_INFINITY, unseen - before.once, _chance(unseen, _spread(before.count, after.count)), group="new"
     )
 
 
 def _gone(before: Shares, after: Shares) -> Distance | None:
     """The share of all values that are no longer there, beyond those too rare for so few rows."""
-    if not after.complete:
+    if not _recurs(before) or not after.complete:
         return None
-    lost = {value: share for value, share in before.share.items() if value not in after.share}
-    expected = sum(share * (1 - share) ** after.count for share in before.share.values())
-    gone = sum(lost.values())
-    return Distance(L_INFINITY, gone - expected, _chance(gone, _ALIKE / before.count), group="gone")
+    gone = sum(share for value, share in before.share.items() if value not in after.share)
+    draws = after.count / _ALIKE
+    expected = sum(share * (1 - share) ** draws for share in before.share.values())
+    return Distance(
+        L_INFINITY, gone - expected, _chance(gone, _spread(before.count, after.count)), group="gone"
+    )
+
+
+def _recurs(shares: Shares) -> bool:
+    """Whether the values come again and again, so that it says something when they do not."""
+    return shares.complete and len(shares.share) * _RECURRING <= shares.count
 
 
 def _bounds(before: Numbers, after: Numbers) -> np.ndarray:

@@ -22,7 +22,7 @@ _Type = pb.AnomalyInfo
 # Columns whose values differ from day to day as a matter of course.
 _UNEQUAL = ("date", "datetime", "image", "bytes")
 # A pattern in the quantiles must be this clear to be named.
-_SAME_RATIO = 1.1
+_SAME_RATIO = 1.2
 _SAME_STEP = 0.25
 _DECILES = np.arange(1, 10) / 10
 _SAME_SHARE = 0.03

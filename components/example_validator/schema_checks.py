@@ -97,8 +97,10 @@ class SchemaCheck:
         """What does not fit."""
         for name, info in sorted(self.anomalies.anomaly_info.items()):
             column = info.path.step[0] if info.path.step else name
-            for reason in info.reason:
-                yield self._finding(column, _Type.Name(reason.type), reason.description)
+            # What the config leaves out is not missing.
+            if column not in self._found.excluded:
+                for reason in info.reason:
+                    yield self._finding(column, _Type.Name(reason.type), reason.description)
         for reason in self.anomalies.dataset_anomaly_info.reason:
             kind = KINDS.get(_Type.Name(reason.type), "other")
             yield self._make(kind, "", f"what fits {self._against}", _plain(reason.description))

@@ -11,7 +11,7 @@ from components.base import Component, LazyExecutorSpec, text_parameters
 class SchemaGenSpec(ComponentSpec):
     """TFX's SchemaGen contract."""
 
-    PARAMETERS = text_parameters("reviewed", "weight", "code")
+    PARAMETERS = text_parameters("reviewed", "code")
     INPUTS = {
         "statistics": ChannelParameter(type=standard_artifacts.ExampleStatistics),
         "examples": ChannelParameter(type=standard_artifacts.Examples),
@@ -27,7 +27,6 @@ class SchemaGen(Component):
     Args:
       examples: ingest's findings lie with them: what each column means, and what the label is.
       reviewed: the text of the reviewed schema; empty: there is none.
-      weight: the column of the rows' weights, which is not asked for at serving; empty: there is none.
     """
 
     TFX_TYPE = "tfx.components.schema_gen.component.SchemaGen"

@@ -32,7 +32,7 @@ class Executor(base_executor.BaseExecutor):
         examples = artifact_utils.get_single_instance(input_dict["examples"])
         output = artifact_utils.get_single_instance(output_dict["schema"])
         train = load_statistics(statistics.uri, "train")
-        schema = infer(train, Found.load(examples.uri), exec_properties["weight"])
+        schema = infer(train, Found.load(examples.uri))
         account = "inferred from train"
         if exec_properties["reviewed"]:
             reviewed = parse(exec_properties["reviewed"], "the reviewed schema")

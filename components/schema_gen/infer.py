@@ -20,7 +20,7 @@ _EXPECTED = 10
 _MOST_VALUES = 100
 
 
-def infer(train: Any, found: Found, weight: str = "") -> Any:
+def infer(train: Any, found: Found) -> Any:
     """A schema in the order of the data's columns.
 
     No feature has a fixed shape, so that a request may leave any out; the label and the weight are
@@ -29,7 +29,6 @@ def infer(train: Any, found: Found, weight: str = "") -> Any:
     Args:
       train: TFDV's statistics of the train split.
       found: what ingest found.
-      weight: the column of the rows' weights.
     """
     listed = statistics_pb2.DatasetFeatureStatisticsList(datasets=[train])
     inferred = tfdv.infer_schema(listed, infer_feature_shape=False, max_string_domain_size=_MOST_VALUES)
@@ -41,7 +40,7 @@ def infer(train: Any, found: Found, weight: str = "") -> Any:
         if name in by_name:
             _keep_counts(feature, by_name[name], found)
         _add_domain(schema, feature, kind, by_name.get(name), seen.get(name), found)
-        if name in (found.label.name, weight):
+        if name in (found.label.name, found.weight):
             feature.not_in_environment.append(SERVING)
     return schema
 

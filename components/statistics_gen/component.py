@@ -11,7 +11,7 @@ from components.base import BeamComponent, LazyBeamExecutorSpec, text_parameters
 class StatisticsGenSpec(ComponentSpec):
     """TFX's StatisticsGen contract."""
 
-    PARAMETERS = text_parameters("config", "weight", "code")
+    PARAMETERS = text_parameters("config", "code")
     INPUTS = {
         "examples": ChannelParameter(type=standard_artifacts.Examples),
     }
@@ -21,11 +21,10 @@ class StatisticsGenSpec(ComponentSpec):
 
 
 class StatisticsGen(BeamComponent):
-    """Computes TFDV statistics of every split of `examples`.
+    """Computes TFDV statistics of every split of `examples`, weighted when rows have weights.
 
     Args:
       config: the `statistics` section.
-      weight: the column that says how much each row counts; empty: all count the same.
     """
 
     TFX_TYPE = "tfx.components.statistics_gen.component.StatisticsGen"

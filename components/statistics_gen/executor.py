@@ -37,22 +37,11 @@ class Executor(BeamExecutor):
         statistics.split_names = artifact_utils.encode_split_names(splits)
         statistics.span = examples.span
         statistics.set_string_custom_property("data", _identity(examples, found))
-        weight = exec_properties["weight"]
-        options = _options(config, found, weight)
-        try:
-            self._compute(examples, statistics, splits, options)
-        except Exception as error:
-            if weight and "eight column" in str(error):
-                raise UserError(
-                    "a row has no weight, or one that is no number",
-                    where=f"data.weight {weight!r}",
-                    fix="give every row a weight, or take data.weight out",
-                ) from error
-            raise
+        self._compute(examples, statistics, splits, _options(config, found))
         datasets = load_all(statistics.uri, splits[0]).datasets
         columns = f"{len(found.types)} columns over {len(splits)} splits"
         slices = f", and of {len(datasets) - 1} slices" if config.slices else ""
-        say(statistics, columns + (f", weighted by {weight}" if weight else "") + slices)
+        say(statistics, columns + (f", weighted by {found.weight}" if found.weight else "") + slices)
 
     def _compute(self, examples: Any, statistics: Any, splits: list[str], options: tfdv.StatsOptions) -> None:
         with self._make_beam_pipeline() as pipeline:
@@ -66,7 +55,7 @@ class Executor(BeamExecutor):
                 )
 
 
-def _options(config: StatisticsConfig, found: Found, weight: str) -> tfdv.StatsOptions:
+def _options(config: StatisticsConfig, found: Found) -> tfdv.StatsOptions:
     # TFDV takes a feature for bytes, not for text, when it has an image domain.
     opaque = schema_pb2.Schema()
     for name, kind in found.types.items():
@@ -75,7 +64,7 @@ def _options(config: StatisticsConfig, found: Found, weight: str) -> tfdv.StatsO
             feature.image_domain.SetInParent()
     return tfdv.StatsOptions(
         schema=opaque if opaque.feature else None,
-        weight_feature=weight or None,
+        weight_feature=found.weight,
         slicing_config=_slicing(config, found),
         num_quantiles_histogram_buckets=QUANTILES,
     )

@@ -15,6 +15,8 @@ from pipeline.config import load_config
 from pipeline.graph import build_pipeline
 from pipeline.inputs import gather
 
+_DEFAULTS: dict[str, Any] = {"config": {}, "reviewed": "", "log_fingerprint": ""}
+
 
 def artifact(kind: str, uri: Path | str, splits: list[str] | None = None, number: int = 0) -> Any:
     """A standard artifact at a place."""
@@ -37,7 +39,7 @@ def execute(
       folder: outputs go below it.
       inputs: key to the one artifact there.
       outputs: key to the artifact's type.
-      parameters: text as it is, all else as JSON.
+      parameters: text as it is, all else as JSON; a config that is left out is all defaults.
 
     Returns:
       Key to output artifact.
@@ -53,7 +55,10 @@ def execute(
     executor(base(tmp_dir=str(folder / "tmp"), unique_id="1", **options)).Do(
         {key: [value] for key, value in inputs.items()},
         {key: [value] for key, value in made.items()},
-        {key: value if isinstance(value, str) else json.dumps(value) for key, value in parameters.items()},
+        {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in {**_DEFAULTS, **parameters}.items()
+        },
     )
     return made
 

@@ -50,7 +50,7 @@ def weighted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     made = {"examples": ingest(folder, some_rows(4000))}
     for step, needs, gives in (
         ("statistics_gen", ["examples"], {"statistics": "ExampleStatistics"}),
-        ("schema_gen", ["statistics"], {"schema": "Schema"}),
+        ("schema_gen", ["examples", "statistics"], {"schema": "Schema"}),
         (
             "transform",
             ["examples", "schema"],

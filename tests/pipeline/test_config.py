@@ -327,7 +327,9 @@ def test_dump_loads_to_an_equal_config(tmp_path):
         project(tmp_path, text), ["data.delimiter='|'", "data.missing=['null', '~', 'no', '1']"]
     )
     text = dump(config)
-    assert list(YAML(typ="safe").load(text)) == list(PipelineConfig.model_fields)
+    assert list(YAML(typ="safe").load(text)) == [
+        field.alias or name for name, field in PipelineConfig.model_fields.items()
+    ]
     assert "hidden: [128, 64]\n" in text
     assert "task: null\n" in text
     assert load_config(project(tmp_path, text)) == config

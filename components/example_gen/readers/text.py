@@ -21,17 +21,29 @@ class Utf8Stream(io.RawIOBase):
 
     Attributes:
       count: how often it did.
+      ended: whether a read has said that there is no more.
     """
 
     def __init__(self, source: pa.NativeFile, start: bytes, counted: str | None = None) -> None:
         self._source, self._start = source, start
         self._counted = (counted or "").encode()
         self.count = 0
+        self.ended = False
+        self._is_over = False
 
     def readable(self) -> bool:
         return True
 
+    def end(self) -> None:
+        """Says from now on that there is no more."""
+        self._is_over = True
+
     def read(self, size: int = -1) -> bytes:
+        data = b"" if self._is_over else self._read(size)
+        self.ended = self.ended or (not data and size != 0)
+        return data
+
+    def _read(self, size: int) -> bytes:
         if self._start:
             data, self._start = self._start, b""
             if size < 0:

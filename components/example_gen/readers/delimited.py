@@ -28,6 +28,8 @@ from components.example_gen.readers.text import Utf8Stream, open_utf8
 # Large enough that the cost of a block vanishes, small enough that a few blocks fit in any memory.
 _BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK = 1 << 30
+# Seconds for a read of a moment to end; one that waits for no reader does not count.
+_PATIENCE = 0.2
 
 
 def _end(stream: Utf8Stream, batches: Iterator[pa.RecordBatch]) -> None:
@@ -204,8 +206,29 @@ class _Numbers:
         self.passed.append(Skipped(self.last, f"{cells} instead of {row.expected_columns}", text))
 
 
+def _batches(
+    stream: Utf8Stream, dialect: Dialect, header: Header, size: int, on_bad_row: object
+) -> Iterator[pa.RecordBatch]:
+    """What Arrow reads; it can be left at any time.
+
+    Arrow reads ahead in a thread, and a reader that goes waits for it without letting go of the interpreter,
+    which that thread needs to read from a stream of Python: so the thread must have ended before.
+    """
+    reader = _open_csv(stream, dialect, header, size, on_bad_row)
+    try:
+        yield from reader
+    finally:
+        stream.end()
+        with contextlib.suppress(StopIteration, pa.ArrowException, OSError, ValueError):
+            while True:
+                reader.read_next_batch()
+        until = time.monotonic() + _PATIENCE
+        while not stream.ended and time.monotonic() < until:
+            time.sleep(0.001)
+
+
 def _open_csv(
-    stream: object, dialect: Dialect, header: Header, size: int, on_bad_row: object
+    stream: Utf8Stream, dialect: Dialect, header: Header, size: int, on_bad_row: object
 ) -> pa_csv.CSVStreamingReader:
     return pa_csv.open_csv(
         pa.PythonFile(stream, mode="r"),

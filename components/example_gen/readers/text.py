@@ -21,6 +21,7 @@ class Utf8Stream(io.RawIOBase):
 
     Attributes:
       count: how often it did.
+      ended: whether a read has said that there is no more.
     """
 
     def __init__(self, source: pa.NativeFile, start: bytes, counted: str | None = None) -> None:
@@ -35,6 +36,10 @@ class Utf8Stream(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def end(self) -> None:
+        """Says from now on that there is no more."""
+        self._is_over = True
 
     def read(self, size: int = -1) -> bytes:
         if self._stopped:

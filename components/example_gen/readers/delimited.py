@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -30,18 +31,6 @@ _BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK = 1 << 30
 # Seconds for a read of a moment to end; one that waits for no reader does not count.
 _PATIENCE = 0.2
-
-
-def _end(stream: Utf8Stream, batches: Iterator[pa.RecordBatch]) -> None:
-    """Takes what Arrow has read ahead, until it is at the end.
-
-    Whoever drops its reader before that waits, holding Python's lock, for a thread that wants the lock
-    in order to read on.
-    """
-    stream.stop()
-    with contextlib.suppress(Exception):  # what is wrong behind here, nobody asked to see
-        while next(batches, None) is not None:
-            pass
 
 
 class _TooLong(Exception):
@@ -95,12 +84,9 @@ class DelimitedReader(Reader):
         ragged, undecodable, quotes = [], [], False
         remarks = header.remarks if not after else {}
         skips = self.config.on_bad_row == "skip"
-        stream: Utf8Stream | None = None
-        batches: Iterator[pa.RecordBatch] = iter(())
         try:
             stream = open_utf8(piece.path, dialect.encoding, dialect.quote)
-            batches = iter(_open_csv(stream, dialect, header, size, on_bad_row))
-            while (batch := next(batches, None)) is not None:
+            for batch in _batches(stream, dialect, header, size, on_bad_row):
                 rows = numbers.take(batch.num_rows, bad)
                 ragged.extend(numbers.passed)
                 cells, broken = _decode(batch, rows)
@@ -131,12 +117,9 @@ class DelimitedReader(Reader):
             raise files.unreadable(piece.path, error) from error
         except UnicodeDecodeError as error:
             raise bad_rows.undecodable(piece.path, dialect.encoding or "utf-8") from error
-        finally:
-            if stream:
-                _end(stream, batches)
         rest = numbers.rest(bad)
         ragged.extend(rest)
-        if not self.scanned and (quotes or (stream and stream.count % 2)):
+        if not self.scanned and (quotes or stream.count % 2):
             check_quotes(piece.path, dialect, header)
         if skips or not (ragged or undecodable):
             if rest or not numbers.last:

@@ -28,11 +28,8 @@ class Utf8Stream(io.RawIOBase):
         self._source, self._start = source, start
         self._counted = (counted or "").encode()
         self.count = 0
-        self._stopped = False
-
-    def stop(self) -> None:
-        """From now on the file is at its end."""
-        self._stopped = True
+        self.ended = False
+        self._is_over = False
 
     def readable(self) -> bool:
         return True
@@ -42,8 +39,11 @@ class Utf8Stream(io.RawIOBase):
         self._is_over = True
 
     def read(self, size: int = -1) -> bytes:
-        if self._stopped:
-            return b""
+        data = b"" if self._is_over else self._read(size)
+        self.ended = self.ended or (not data and size != 0)
+        return data
+
+    def _read(self, size: int) -> bytes:
         if self._start:
             data, self._start = self._start, b""
             if size < 0:

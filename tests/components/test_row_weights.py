@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from executors import execute
+from executors import execute, run_steps
 
 from components.errors import UserError
 from components.example_gen.found import Found
@@ -46,38 +46,15 @@ def some_rows(count: int) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def weighted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("weighted")
-    made = {"examples": ingest(folder, some_rows(4000))}
-    for step, needs, gives in (
-        ("statistics_gen", ["examples"], {"statistics": "ExampleStatistics"}),
-        ("schema_gen", ["examples", "statistics"], {"schema": "Schema"}),
-        (
-            "transform",
-            ["examples", "schema"],
-            {"transform_graph": "TransformGraph", "transformed_examples": "Examples"},
-        ),
-    ):
-        parameters = {"config": {}, "options": {}, "user_code": ""} if step == "transform" else {}
-        made |= execute(step, folder / step, {key: made[key] for key in needs}, gives, **parameters)
-    made |= execute(
-        "trainer",
-        folder / "trainer",
-        {
-            "examples": made["transformed_examples"],
-            "transform_graph": made["transform_graph"],
-            "schema": made["schema"],
-        },
-        {"model": "Model", "model_run": "ModelRun"},
-        config={"model": {"hidden": [8]}, "train": {"epochs": 5, "batch_size": 64}},
-        name="weighted",
-        user_code="",
-    )
-    return made | execute(
-        "evaluator",
-        folder / "evaluator",
-        {key: made[key] for key in ("examples", "model", "schema")},
-        {"evaluation": "ModelEvaluation", "blessing": "ModelBlessing"},
-        config={"slices": [["y"]], "gate": {"auc": {"min": 0.7}}},
+    source = write(tmp_path_factory.mktemp("weighted") / "rows.csv", some_rows(4000))
+    return run_steps(
+        source,
+        "y",
+        *("ExampleGen", "StatisticsGen", "SchemaGen", "Transform", "Trainer", "Evaluator"),
+        data={"source": source.name, "weight": "trust"},
+        model={"hidden": [8]},
+        train={"epochs": 5, "batch_size": 64},
+        evaluate={"slices": [["y"]], "gate": {"auc": {"min": 0.7}}},
     )
 
 

@@ -70,8 +70,7 @@ def check(counts: SplitCounts) -> None:
     """Refuses splits that cannot train or judge a model.
 
     Raises:
-      UserError: for a split without rows, a class that train lacks, or one of two classes that test lacks
-        while stratifying would give it some.
+      UserError: for a split without rows, or a class that train lacks.
     """
     empty = [split for split, number in counts.rows.items() if not number]
     if empty:
@@ -88,14 +87,6 @@ def check(counts: SplitCounts) -> None:
             f"({'; '.join(_where(counts, name) for name in lacking[:_SHOWN])})",
             where=f"label {counts.label!r}",
             fix=_how_to_get_classes(counts),
-        )
-    lacking = [name for name in totals if name not in counts.classes["test"]]
-    if len(totals) == 2 and lacking and _stratifying_helps(counts, lacking[0]):
-        raise UserError(
-            f"{_classes(lacking)} has no row in the test split, so no metric can tell the two classes apart "
-            f"({_where(counts, lacking[0])})",
-            where=f"label {counts.label!r}",
-            fix="set data.split.stratify: label, which gives each split its share of every class",
         )
 
 
@@ -181,13 +172,15 @@ def _unjudged(counts: SplitCounts) -> list[str]:
     if few:
         verb = "have" if len(few) > 1 else "has"
         found.append(f"{_classes(few)} {verb} fewer rows than there are splits")
+    dealt_by_luck = counts.config.by in ("hash", "group") and not counts.config.stratify
+    hint = "; data.split.stratify: label deals by class" if dealt_by_luck and not counts.by_file else ""
     for split in counts.rows:
         lacking = [
             name for name in rarest_first(totals) if name not in counts.classes[split] and name not in few
         ]
         if lacking:
             them = "them" if lacking[1:] else "it"
-            found.append(f"{split} has no row of {_classes(lacking)}, so it cannot judge {them}")
+            found.append(f"{split} has no row of {_classes(lacking)}, so it cannot judge {them}{hint}")
     return found
 
 
@@ -204,15 +197,6 @@ def _alike(counts: SplitCounts) -> list[str]:
     more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""
     shown = "; ".join(alike[:_SHOWN])
     return [f"classes that differ in case or blanks only: {shown}{more}"] if alike else []
-
-
-def _stratifying_helps(counts: SplitCounts, name: str) -> bool:
-    """Whether test would get rows of a class if the rows were dealt by class."""
-    config = counts.config
-    if counts.by_file or config.stratify or config.by not in ("hash", "group"):
-        return False
-    given = apportion(counts.class_totals, list(config.parts.values()))[name]
-    return bool(given[list(config.parts).index("test")])
 
 
 def _classes(names: list[str]) -> str:

@@ -80,15 +80,6 @@ def test_good_splits_pass_without_a_word() -> None:
             ],
         ),
         (
-            {"train": {"a": 80, "b": 7}, "eval": {"a": 10, "b": 1}, "test": {"a": 10}},
-            {},
-            [
-                "class 'b' has no row in the test split",
-                "('b': train 7, eval 1)",
-                "data.split.stratify: label",
-            ],
-        ),
-        (
             {"train": {"a": 9}, "eval": {"a": 1, "b": 1}, "test": {"c": 1}},
             {"by": "time", "column": "day"},
             ["classes 'b', 'c' have no row in the train split", "choose a later data.split.eval_from"],
@@ -126,13 +117,15 @@ def test_files_that_are_splits_are_to_blame_themselves() -> None:
             {"train": {"a": 80, "b": 5, "c": 5}, "eval": {"a": 9, "b": 1}, "test": {"a": 9, "c": 1}},
             {},
             [
-                "eval has no row of class 'c', so it cannot judge it",
-                "test has no row of class 'b', so it cannot judge it",
+                "eval has no row of class 'c', so it cannot judge it; "
+                "data.split.stratify: label deals by class",
+                "test has no row of class 'b', so it cannot judge it; "
+                "data.split.stratify: label deals by class",
             ],
         ),
         (
             {"train": {"a": 80, "b": 2}, "eval": {"a": 10, "b": 1}, "test": {"a": 10}},
-            {},
+            {"stratify": "label"},
             ["test has no row of class 'b', so it cannot judge it"],
         ),
         (

@@ -37,7 +37,7 @@ def test_defaults(tmp_path):
     assert config.name == "My-taxi-2"
     assert config.label == "tip"
     assert config.task is None
-    assert config.train.epochs == 10
+    assert config.train.epochs == 20
     assert config.project_dir == folder
     assert config.located_data.source == str(folder / "trips.csv")
     assert config.home == folder / ".headrace"
@@ -92,7 +92,7 @@ def test_a_section_with_nothing_in_it_is_all_defaults(tmp_path):
     config = load_config(
         project(tmp_path, MINIMAL + "train:\n  # epochs: 3\n  optimizer:\nfeatures:\npush:\n")
     )
-    assert config.train.epochs == 10
+    assert config.train.epochs == 20
     assert config.features == {}
 
 

@@ -85,7 +85,8 @@ def test_executions_have_the_type_names_of_tfx(taxi, mlmd):
     from tfx.components.example_gen.component import FileBasedExampleGen
     from tfx.dsl.components.common.resolver import Resolver
 
-    kinds = [FileBasedExampleGen, Resolver, *(getattr(components, name) for name in STEPS[1:])]
+    # The resolvers find the baseline model and the data before.
+    kinds = [FileBasedExampleGen, Resolver, Resolver, *(getattr(components, name) for name in STEPS[1:])]
     context = mlmd.get_context_by_type_and_name("pipeline_run", taxi.run_id)
     names = {each.id: each.name for each in mlmd.get_execution_types()}
     found = [names[execution.type_id] for execution in mlmd.get_executions_by_context(context.id)]

@@ -62,24 +62,25 @@ def run(
     failed = False
     at_once = max(1, min(_MOST_AT_ONCE, os.cpu_count() or 1))
     with ThreadPoolExecutor(at_once) as pool:
-        while waiting or running:
-            for name in list(waiting):
-                if not failed and len(running) < at_once and needs[name] <= outcomes.keys():
-                    waiting.remove(name)
-                    spec = runner_utils.extract_executor_spec(deployment, name)
-                    running[pool.submit(launch, nodes[name], spec, pipeline, session)] = name
-            if not running:
-                break
-            try:
+        try:
+            while waiting or running:
+                for name in list(waiting):
+                    if not failed and len(running) < at_once and needs[name] <= outcomes.keys():
+                        waiting.remove(name)
+                        spec = runner_utils.extract_executor_spec(deployment, name)
+                        running[pool.submit(launch, nodes[name], spec, pipeline, session)] = name
+                if not running:
+                    break
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-            except KeyboardInterrupt:
-                session.workers.stop()
-                raise
-            for future in done:
-                name = running.pop(future)
-                outcomes[name] = future.result()
-                failed = failed or outcomes[name].state == "FAILED"
-                ended(outcomes[name])
+                for future in done:
+                    name = running.pop(future)
+                    outcomes[name] = future.result()
+                    failed = failed or outcomes[name].state == "FAILED"
+                    ended(outcomes[name])
+        except BaseException:
+            # An interrupt above all. The pool waits for its threads, they for the steps: so those go first.
+            session.workers.stop()
+            raise
     for name in nodes:
         if name not in outcomes:
             reason = "an earlier step failed" if name in chosen else "not asked for"

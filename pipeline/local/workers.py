@@ -64,11 +64,9 @@ class Workers:
             self._stopping = True
             running = list(self._running)
         for process in running:
-            process.terminate()
+            process.kill()
         for process in running:
-            process.join(5)
-            if process.is_alive():
-                process.kill()
+            process.join()
 
 
 def _child(invocation: str, result: str, log: str) -> None:

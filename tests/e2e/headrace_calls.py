@@ -124,6 +124,10 @@ class Warm:
         self._process.wait(60)
 
 
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def started(*arguments: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     """The command, running in a session of its own as under a terminal; killed in the end if need be."""
@@ -135,6 +139,8 @@ def started(*arguments: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
+        preexec_fn=_heed_interrupts,
     )
     try:
         yield process

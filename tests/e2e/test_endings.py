@@ -79,7 +79,7 @@ def test_a_killed_step_is_one_message_with_the_command_that_resumes(holding):
         )
 
         os.kill(step, signal.SIGKILL)
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=30)
     assert process.returncode == 1
     assert err == ""
     assert "Traceback" not in out
@@ -110,7 +110,7 @@ def test_ctrl_c_ends_all_at_once(holding):
         began = time.monotonic()
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 8
     assert err.strip() == "interrupted"
     all_end(family, 3)
     assert holding.store.runs(1)[0].state in ("failed", "abandoned")

@@ -48,7 +48,7 @@ def convert(cells: Cells, kind: str, missing: pa.Array, parse: bool) -> Converte
         if cells.kind == "boolean":
             return Converted(cells.values.cast(pa.int64()))
         if kind == "float":
-            return _narrow(cells.values.cast(pa.float64(), safe=False))
+            return _narrow(cells.values.cast(pa.float64(), safe=False)).counted()
         if kind != "text" or not parse:
             return Converted(cells.values)
     if (cells.kind, kind) == ("float", "integer"):
@@ -73,25 +73,35 @@ def as_text(cells: Cells) -> pa.Array:
 
 
 def _parse(cells: pa.Array, kind: str, missing: pa.Array, parse: bool) -> Converted:
-    text = pc.fill_null(pc.utf8_trim_whitespace(cells), "")
-    gone = cells.is_null().to_numpy(zero_copy_only=False)
+    """Texts read as a type: each distinct one once, since most columns have far fewer of them than rows."""
+    encoded = cells.dictionary_encode()
+    distinct, indices = encoded.dictionary, encoded.indices
+    text = pc.utf8_trim_whitespace(distinct)
+    gone = np.zeros(len(text), bool)
     if parse or kind != "text":
         gone |= pc.is_in(text, value_set=missing).to_numpy(zero_copy_only=False)
-    if parse:
-        gone |= matches_not_finite(text) if kind != "text" else False
+    if parse and kind != "text":
+        gone |= matches_not_finite(text)
     if kind == "text":
-        return Converted(_without(cells, gone))
+        return Converted(_without(distinct, gone).take(indices) if gone.any() else cells)
     gone |= ~fits(text, test_of(kind), {})
     present = _without(text, gone)
     if kind == "integer":
-        return Converted(pc.replace_substring_regex(present, r"^\+|\.0*$", "").cast(pa.int64()))
-    if kind == "boolean":
-        is_true = pc.is_in(pc.utf8_lower(text), value_set=_TRUE).cast(pa.int64())
-        return Converted(_without(is_true, gone))
-    if kind == "float":
+        values = pc.replace_substring_regex(present, r"^\+|\.0*$", "").cast(pa.int64())
+    elif kind == "boolean":
+        values = _without(pc.is_in(pc.utf8_lower(text), value_set=_TRUE).cast(pa.int64()), gone)
+    elif kind == "float":
         wide = pc.replace_substring_regex(present, r"^\+", "").cast(pa.float64())
-        return _narrow(wide, finite=True)
-    return Converted(present)
+        narrow = _narrow(wide, finite=True)
+        counts = np.bincount(indices.drop_null().to_numpy(), minlength=len(text))
+        return Converted(
+            narrow.values.take(indices),
+            int(counts[narrow.lost].sum()),
+            int(counts[narrow.too_large].sum()),
+        )
+    else:
+        values = present
+    return Converted(values.take(indices))
 
 
 def _without(values: pa.Array, gone: np.ndarray) -> pa.Array:
@@ -100,7 +110,19 @@ def _without(values: pa.Array, gone: np.ndarray) -> pa.Array:
     return pc.if_else(pa.array(gone), pa.scalar(None, values.type), values)
 
 
-def _narrow(wide: pa.Array, finite: bool = False) -> Converted:
+@dataclass(frozen=True)
+class _Narrow:
+    """Numbers as float32, and which of them changed or are missing for that."""
+
+    values: pa.Array
+    lost: np.ndarray
+    too_large: np.ndarray
+
+    def counted(self) -> Converted:
+        return Converted(self.values, int(self.lost.sum()), int(self.too_large.sum()))
+
+
+def _narrow(wide: pa.Array, finite: bool = False) -> _Narrow:
     """As float32.
 
     Args:
@@ -117,7 +139,7 @@ def _narrow(wide: pa.Array, finite: bool = False) -> Converted:
         if lost.any():
             off = np.abs(kept - values) > _FLOAT32_EPSILON * np.abs(values)
             lost &= off | (values == np.trunc(values))
-    return Converted(pa.array(narrow, mask=gone), int(lost.sum()), int(too_large.sum()))
+    return _Narrow(pa.array(narrow, mask=gone), lost, too_large)
 
 
 def _arrow_type(kind: str) -> pa.DataType:

@@ -119,7 +119,7 @@ class DelimitedReader(Reader):
             raise bad_rows.undecodable(piece.path, dialect.encoding or "utf-8") from error
         rest = numbers.rest(bad)
         ragged.extend(rest)
-        if not self.scanned and (quotes or stream.count % 2):
+        if not self.scanned and (quotes or (stream and stream.count % 2)):
             check_quotes(piece.path, dialect, header)
         if skips or not (ragged or undecodable):
             if rest or not numbers.last:

@@ -13,9 +13,9 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from tfx.dsl.io import fileio
-from tfx_bsl.coders import example_coder
 
 from components.errors import UserError, cut
+from components.example_encoder import encode
 from components.example_gen import arrow_types, survey
 from components.example_gen.config import DataConfig
 from components.example_gen.images.load import load_images, path_column
@@ -140,7 +140,6 @@ class _PieceWriter:
         self._needs = split.dealer.needs if is_dealt(piece.split, split.dealt) else ()
         self._shards = SplitShards(split, index)
         self._typer = plan.typer(reader, piece)
-        self._encoder = example_coder.RecordBatchToExamplesEncoder()
         self._skipped: list[Skipped] = []
 
     def run(self) -> dict[str, Any]:
@@ -163,7 +162,7 @@ class _PieceWriter:
         self._shards.write(
             Rows(self._plan.content(cells), self._typer.texts(cells, self._needs)),
             typed,
-            np.array(self._encoder.encode(_as_lists(typed)), dtype=object),
+            np.array(encode(typed), dtype=object),
             given=self._piece.split,
             place=lambda row: self._reader.places(self._piece, [int(block.rows[row])])[0],
         )
@@ -184,20 +183,3 @@ def _cells(block: Block) -> pa.RecordBatch:
     cells = arrow_types.flatten(block.batch)
     # A batch without a column does not know how many rows it has: objects without a key.
     return cells if cells.num_columns else pa.RecordBatch.from_arrays([pa.nulls(len(block.rows))], [""])
-
-
-def _as_lists(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Every value as a list of one, and a missing one as an empty list: what tf.Example can say."""
-    lists = []
-    for column in batch.columns:
-        if pa.types.is_list(column.type):
-            lists.append(column)
-            continue
-        lengths = column.is_valid().to_numpy(zero_copy_only=False)
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-        lists.append(pa.ListArray.from_arrays(pa.array(offsets), column.drop_null()))
-    encodable = [
-        column.cast(pa.list_(pa.binary())) if pa.types.is_string(column.type.value_type) else column
-        for column in lists
-    ]
-    return pa.RecordBatch.from_arrays(encodable, batch.schema.names)

@@ -23,7 +23,7 @@ _Type = pb.AnomalyInfo
 _UNEQUAL = ("date", "datetime", "image", "bytes")
 # A pattern in the quantiles must be this clear to be named.
 _SAME_RATIO = 1.2
-_SAME_STEP = 0.25
+_SAME_STEP = 0.5
 _DECILES = np.arange(1, 10) / 10
 _SAME_SHARE = 0.03
 

@@ -37,7 +37,7 @@ class Executor(BeamExecutor):
         statistics.split_names = artifact_utils.encode_split_names(splits)
         statistics.span = examples.span
         statistics.set_string_custom_property("data", _identity(examples, found))
-        self._compute(examples, statistics, splits, _options(config, found))
+        self._compute(examples, statistics, splits, options_of(config, found))
         datasets = load_all(statistics.uri, splits[0]).datasets
         columns = f"{len(found.types)} columns over {len(splits)} splits"
         slices = f", and of {len(datasets) - 1} slices" if config.slices else ""
@@ -55,7 +55,8 @@ class Executor(BeamExecutor):
                 )
 
 
-def _options(config: StatisticsConfig, found: Found) -> tfdv.StatsOptions:
+def options_of(config: StatisticsConfig, found: Found) -> tfdv.StatsOptions:
+    """What TFDV is asked for."""
     # TFDV takes a feature for bytes, not for text, when it has an image domain.
     opaque = schema_pb2.Schema()
     for name, kind in found.types.items():

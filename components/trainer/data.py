@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from components.trainer.model_inputs import model_inputs
 from components.transform.plan import FeaturePlan
 
 Features = dict[str, tf.Tensor]
@@ -42,10 +43,11 @@ def _parse(records: tf.data.Dataset, plan: FeaturePlan, rows: int) -> tf.data.Da
     def parse(serialized: tf.Tensor) -> Rows:
         features = tf.io.parse_example(serialized, spec)
         label = features.pop(plan.label_input)
+        inputs = model_inputs(plan, features)
         if plan.weight_input:
             weight = features.pop(plan.weight_input)
-            return features, label, weight
-        return features, label
+            return inputs, label, weight
+        return inputs, label
 
     return records.batch(rows).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
-import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import tensorflow as tf
 import tensorflow_transform as tft
-from absl import logging
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
 from components.base import say
-from components.errors import UserError
 from components.records import split_files
 from components.trainer import data, devices, learning, models
+from components.trainer.callbacks import Pace, callbacks, refuse_nan
 from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.export import export
+from components.trainer.feed import feed
 from components.transform.plan import FeaturePlan
 
 _EVAL_BATCH = 4096
@@ -45,7 +43,7 @@ class Executor(base_executor.BaseExecutor):
         precision = devices.precision(train.precision)
         keras.config.set_dtype_policy(precision)
         strategy = devices.strategy(train.strategy)
-        fed = _feed(split_files(examples, "train"), plan, train)
+        fed = feed(split_files(examples, "train"), plan, train)
         with strategy.scope():
             model = build(plan, model_config)
             model.compile(
@@ -56,16 +54,16 @@ class Executor(base_executor.BaseExecutor):
             )
         watched = data.load(split_files(examples, "eval"), plan)
         evaluation = tf.data.Dataset.from_tensor_slices(watched).batch(_EVAL_BATCH)
-        pace = _Pace(rows=fed.steps * fed.batch_size)
+        pace = Pace(rows=fed.steps * fed.batch_size)
         history = model.fit(
             fed.batches,
             epochs=train.epochs,
             steps_per_epoch=fed.steps,
             validation_data=evaluation,
-            callbacks=[*_callbacks(train, run.uri), pace],
+            callbacks=[*callbacks(train, run.uri), pace],
             verbose=0,
         ).history
-        _refuse_nan(history)
+        refuse_nan(history)
 
         folder = path_utils.serving_model_dir(model_artifact.uri)
         fileio.makedirs(folder)
@@ -81,76 +79,6 @@ class Executor(base_executor.BaseExecutor):
             model_artifact,
             _account(history, plan, model, train, strategy, precision, pace.rows_a_second),
         )
-
-
-class _Fed(NamedTuple):
-    """The train rows in batches, and how many of those make an epoch."""
-
-    batches: tf.data.Dataset
-    batch_size: int
-    steps: int
-    steps_at_once: int
-
-
-def _feed(files: list[str], plan: FeaturePlan, train: TrainConfig) -> _Fed:
-    in_memory = sum(tf.io.gfile.stat(file).length for file in files) <= data.MEMORY_LIMIT
-    loaded = data.load(files, plan) if in_memory else None
-    rows = data.count(files) if loaded is None else int(loaded[1].shape[0])
-    size = train.rows_a_step(rows)
-    steps, at_once = learning.steps_of_an_epoch(rows, size, train.steps_per_execution)
-    if loaded is None:
-        batches = data.batches_from_files(files, plan, batch_size=size, seed=train.seed)
-    else:
-        batches = data.batches_in_memory(loaded, batch_size=size, steps=steps, seed=train.seed)
-    return _Fed(batches, size, steps, at_once)
-
-
-def _callbacks(train: TrainConfig, run_uri: str) -> list[keras.callbacks.Callback]:
-    callbacks: list[keras.callbacks.Callback] = [
-        keras.callbacks.TerminateOnNaN(),
-        keras.callbacks.TensorBoard(run_uri, write_graph=False, update_freq="epoch"),
-    ]
-    if train.early_stopping:
-        callbacks.append(
-            keras.callbacks.EarlyStopping(
-                "val_loss", patience=train.early_stopping, restore_best_weights=True, mode="min"
-            )
-        )
-    return callbacks
-
-
-class _Pace(keras.callbacks.Callback):
-    """One log line an epoch, and the rows a second of all epochs but the first, which traces the graph."""
-
-    def __init__(self, rows: int) -> None:
-        super().__init__()
-        self._rows = rows
-        self._started = 0.0
-        self._seconds: list[float] = []
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self._started = time.monotonic()
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self._seconds.append(time.monotonic() - self._started)
-        values = "  ".join(f"{name} {value:.4f}" for name, value in (logs or {}).items())
-        logging.info("epoch %d  %.1f s  %s", epoch + 1, self._seconds[-1], values)
-
-    @property
-    def rows_a_second(self) -> float:
-        steady = self._seconds[1:] or self._seconds
-        return self._rows * len(steady) / max(sum(steady), 1e-9)
-
-
-def _refuse_nan(history: dict[str, list[float]]) -> None:
-    for name in ("loss", "val_loss"):
-        for epoch, value in enumerate(history.get(name, ()), start=1):
-            if not math.isfinite(value):
-                raise UserError(
-                    f"the {name} became {value} in epoch {epoch}",
-                    where="train.learning_rate.peak",
-                    fix="lower the learning rate, or scale the numeric features",
-                )
 
 
 def _in_float32(

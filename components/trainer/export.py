@@ -19,6 +19,7 @@ from tensorflow_transform.saved import saved_transform_io_v2
 from tfx.dsl.io import fileio
 
 from components.served_names import input_names
+from components.trainer.model_inputs import model_inputs
 from components.transform.plan import FeaturePlan
 
 # A dense int64 tensor has no value that means missing, so the lowest does.
@@ -47,7 +48,7 @@ class _Served(tf.Module):
 
     def _answer(self, columns: dict[str, tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(columns)
-        logits = self._model({t.name: transformed[t.name] for t in self._plan.inputs}, training=False)
+        logits = self._model(model_inputs(self._plan, transformed), training=False)
         if self._plan.label.task == "regression":
             return {"predictions": tf.reshape(logits, [-1])}
         if self._plan.label.task == "binary":

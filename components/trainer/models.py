@@ -10,6 +10,7 @@ import keras
 from components import user_code
 from components.errors import UserError
 from components.trainer.config import ModelConfig
+from components.trainer.model_inputs import keras_inputs
 from components.transform.plan import FeaturePlan
 
 _MOST_EMBEDDING_UNITS = 32
@@ -84,10 +85,7 @@ def _check(model: Any, plan: FeaturePlan, where: str) -> None:
 
 def build(plan: FeaturePlan, config: ModelConfig) -> keras.Model:
     """The model of the config: a dict of [batch, length] tensors to float32 logits [batch, units]."""
-    inputs = {
-        tensor.name: keras.Input((tensor.length,), name=tensor.name, dtype=tensor.dtype)
-        for tensor in plan.inputs
-    }
+    inputs = keras_inputs(plan)
     numbers = [inputs[tensor.name] for tensor in plan.inputs if not tensor.size]
     ids = [(tensor, inputs[tensor.name]) for tensor in plan.inputs if tensor.size]
     units = output_units(plan)

@@ -11,12 +11,14 @@ PLAN_FILE = "plan.json"
 
 
 class ModelInput(BaseModel):
-    """One tensor that the model gets, of shape [batch, length].
+    """One tensor that the model gets.
 
     Attributes:
       name: its name among the transformed features.
-      size: for ids, how many there are (int64 from 0); for numbers (float32), 0.
+      size: for ids, how many there are (int64 from 0); for numbers (float32) and pixels, 0.
       length: values a row; more than one id is a sequence, in which 0 is padding.
+      image: height, width and channels of pixels 0 to 255, whose product is the length; None for
+        what is no image.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -24,11 +26,22 @@ class ModelInput(BaseModel):
     name: str
     size: int = 0
     length: int = 1
+    image: tuple[int, int, int] | None = None
 
     @property
     def dtype(self) -> str:
-        """int64 for ids, float32 for numbers."""
-        return "int64" if self.size else "float32"
+        """As transformed, [batch, length]: int64 for ids and pixels, float32 for numbers."""
+        return "int64" if self.size or self.image else "float32"
+
+    @property
+    def model_dtype(self) -> str:
+        """As the model gets it: pixels as uint8, the rest as transformed."""
+        return "uint8" if self.image else self.dtype
+
+    @property
+    def model_shape(self) -> tuple[int, ...]:
+        """Of a row as the model gets it: an image's height, width and channels, else the length."""
+        return self.image or (self.length,)
 
 
 class PlannedFeature(BaseModel):

@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_accepted(tables, inferred):
         (
             "day",
             "type_change",
-            "date becomes category" if len(set(r["day"] for r in rows)) < 101 else "date becomes bytes",
+            "date becomes category" if len({r["day"] for r in rows}) < 101 else "date becomes bytes",
         ),
         ("payment", "new_values", "'Voucher' added to its values"),
         ("hour", "range", "its range becomes 0 to 23"),

@@ -25,6 +25,8 @@ from components.section import Section
 from components.statistics_gen.config import StatisticsConfig
 from components.trainer.config import ModelConfig, TrainConfig
 from components.transform.config import CrossFeature, FeatureConfig, TransformConfig
+from components.tuner.config import TuneConfig
+from components.tuner.space import SECTIONS, put
 from pipeline import overrides as command_line
 from pipeline.beam import BeamConfig
 from pipeline.config_problems import explain, fail, fit, near
@@ -65,6 +67,9 @@ class PipelineConfig(Section):
     transform: TransformConfig = Field(TransformConfig(), description="how Transform works")
     model: ModelConfig = Field(ModelConfig(), description="what is trained")
     train: TrainConfig = Field(TrainConfig(), description="how it is trained")
+    tune: TuneConfig = Field(
+        TuneConfig(), description="a search for the best values of keys of model and train"
+    )
     evaluate: EvaluateConfig = Field(
         EvaluateConfig(), description="what is measured, and the gate to be passed"
     )
@@ -309,6 +314,7 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
             of = f" of task {config.task}" if config.task else ""
             text = f"not a metric{of}{near(metric, known) or '; known: ' + ', '.join(known)}"
             yield ("evaluate", "gate", metric), text
+    yield from _check_space(config)
     named: tuple[tuple[KeyPath, str | None], ...] = (
         (("model", "build"), config.model.build),
         (("transform", "function"), config.transform.function),
@@ -321,6 +327,31 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
             yield place, f"there is no {module}.py in {folder}"
     if config.push.to and _is_remote(config.push.to):
         yield ("push", "to"), f"expected a folder on this machine, received {config.push.to!r}"
+
+
+def _check_space(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
+    """Every key of the search is one that training has, and every value one that it takes."""
+    options = [
+        option
+        for option in Schema(PipelineConfig.model_json_schema()).options()
+        if option.partition(".")[0] in SECTIONS
+    ]
+    sections = {name: getattr(config, name) for name in SECTIONS}
+    plain = {name: section.model_dump(mode="json") for name, section in sections.items()}
+    for key, allowed in config.tune.space.items():
+        path: KeyPath = ("tune", key)
+        if key.partition(".")[0] not in SECTIONS:
+            yield path, f"a trial changes keys of {' and '.join(SECTIONS)} only"
+        elif key not in options:
+            yield path, f"no such key{near(key, options)}"
+        else:
+            name = key.partition(".")[0]
+            for value in allowed.samples:
+                try:
+                    type(sections[name]).model_validate(put(plain, {key: value})[name])
+                except ValidationError as error:
+                    yield path, f"{value!r} cannot be its value: {error.errors(include_url=False)[0]['msg']}"
+                    break
 
 
 class _Representer(RoundTripRepresenter):

@@ -11,7 +11,7 @@ from components.errors import UserError
 from components.example_gen import files
 from components.example_gen.readers.base import Block, Piece, Reader
 
-_MOST_ROWS = 65_536
+_MOST_ROWS = 16_384
 
 
 class ArrowReader(Reader):

@@ -27,7 +27,7 @@ from components.example_gen.readers.delimited_lines import (
 from components.example_gen.readers.text import Utf8Stream, open_utf8
 
 # Large enough that the cost of a block vanishes, small enough that a few blocks fit in any memory.
-_BLOCK_BYTES = 4 << 20
+_BLOCK_BYTES = 1 << 20
 _LARGEST_BLOCK = 1 << 30
 # Seconds for a read of a moment to end; one that waits for no reader does not count.
 _PATIENCE = 0.2

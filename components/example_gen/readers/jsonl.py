@@ -20,7 +20,7 @@ from components.example_gen.readers.base import Block, Piece, Reader, Skipped
 from components.example_gen.readers.objects import batch_of, names_of
 from components.example_gen.readers.text import Utf8Stream, open_utf8
 
-_BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 2 << 20
 _LONGEST_LINE = 1 << 30
 
 

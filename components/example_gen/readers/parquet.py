@@ -12,8 +12,8 @@ from components.errors import UserError
 from components.example_gen import files
 from components.example_gen.readers.base import Block, InputFile, Piece, Reader
 
-_BLOCK_BYTES = 8 << 20
-_MOST_ROWS = 65_536
+_BLOCK_BYTES = 2 << 20
+_MOST_ROWS = 16_384
 # Row groups are read together until a piece has so many rows.
 _PIECE_ROWS = 500_000
 

@@ -62,7 +62,8 @@ def deal_groups(counts: GroupCounts, parts: Sequence[int]) -> tuple[np.ndarray, 
     """The split of every group: the hashes of the groups, sorted, and the index of the split of each.
 
     Strata are taken from the rarest to the most frequent. The groups whose rarest stratum it is are cut,
-    in the order of their hashes, where each split gets what it still lacks of that stratum.
+    in the order of their hashes, where each split gets what it still lacks of that stratum. The first
+    split gets some of every stratum, whatever the others lack then.
     """
     hashes, strata, rows = counts.entries
     groups, group = np.unique(hashes, return_inverse=True)
@@ -89,6 +90,11 @@ def deal_groups(counts: GroupCounts, parts: Sequence[int]) -> tuple[np.ndarray, 
             dealt[group[mine]] = np.searchsorted(cuts, np.arange(len(mine)), side="right")
             np.add.at(given, (strata[now], dealt[group[now]]), rows[now])
         owed += wanted[stratum] - given[stratum]
+    # A group of several strata was dealt in the turn of the rarest, when the others had no say.
+    for stratum in order:
+        of_it = np.flatnonzero(strata == stratum)
+        if (dealt[group[of_it]] != 0).all():
+            dealt[group[of_it[rows[of_it].argmin()]]] = 0
     return groups, dealt
 
 

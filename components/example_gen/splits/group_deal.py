@@ -93,7 +93,7 @@ def deal_groups(counts: GroupCounts, parts: Sequence[int]) -> tuple[np.ndarray, 
     # A group of several strata was dealt in the turn of the rarest, when the others had no say.
     for stratum in order:
         of_it = np.flatnonzero(strata == stratum)
-        if (dealt[group[of_it]] != 0).all():
+        if len(of_it) and dealt[group[of_it]].all():
             dealt[group[of_it[rows[of_it].argmin()]]] = 0
     return groups, dealt
 

@@ -73,6 +73,8 @@ def parameters(side: str, step: str, source: str) -> dict[str, Any]:
             "task": "",
             "fingerprint": "",
         },
+        "statistics_gen": {"config": "{}"},
+        "schema_gen": {"reviewed": ""},
         "transform": {"config": json.dumps(FEATURES), "options": "{}", "user_code": ""},
     }.get(step, {})
 

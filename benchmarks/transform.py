@@ -95,7 +95,7 @@ def child(side: str, step: str, folder: Path, source: str) -> None:
     store = pickle.loads(kept.read_bytes()) if kept.exists() else {}
     wanted = {
         "statistics_gen": ["examples"],
-        "schema_gen": ["statistics"],
+        "schema_gen": ["statistics", "examples"],
         "transform": ["examples", "schema"],
     }.get(step, [])
     inputs = {}

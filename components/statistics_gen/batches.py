@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
-from components.records import read_batches
+from components.records import read_batches, read_serialized
 
 
 def read(path: str) -> Iterator[pa.RecordBatch]:
@@ -18,6 +18,14 @@ def read(path: str) -> Iterator[pa.RecordBatch]:
     """
     for batch in read_batches(path):
         yield empty_as_null(batch)
+
+
+def read_at_once(paths: Iterable[str]) -> pa.RecordBatch:
+    """All examples of a few small files as one record batch."""
+    from tfx_bsl.coders import example_coder
+
+    records = [record for path in paths for some in read_serialized(path) for record in some.tolist()]
+    return empty_as_null(example_coder.ExamplesToRecordBatchDecoder(None).DecodeBatch(records))
 
 
 def empty_as_null(batch: pa.RecordBatch) -> pa.RecordBatch:

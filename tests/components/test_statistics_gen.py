@@ -77,6 +77,12 @@ def test_weights_count(sliced):
     )
 
 
+def test_few_rows_give_the_same_without_a_beam_pipeline(examples, sliced, tmp_path):
+    quick = statistics_of(examples, tmp_path)
+    for split in ("train", "eval", "test"):
+        assert by_name(load(quick.uri, split)) == by_name(load(sliced.uri, split))
+
+
 def test_slices_have_statistics_of_their_own(sliced):
     datasets = {each.name: each for each in load_all(sliced.uri, "test").datasets}
     names = {"All Examples", "by_cash", "by_card"}

@@ -192,7 +192,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextlib.contextmanager
-def _blaming(uri: str) -> Iterator[None]:
+def blaming(uri: str) -> Iterator[None]:
     """What the user's code raises becomes a UserError with the line of it that is at fault."""
     try:
         yield
@@ -242,7 +242,7 @@ def load(uri: str, dotted: str, arguments: Sequence[str]) -> Callable[..., Any]:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
     sys.meta_path.insert(0, _Finder(sources, uri))
     module_name, _, function = dotted.rpartition(".")
-    with _blaming(uri):
+    with blaming(uri):
         module = importlib.import_module(f"{PACKAGE}.{module_name}")
     found = getattr(module, function, None)
     if not callable(found):
@@ -255,7 +255,7 @@ def load(uri: str, dotted: str, arguments: Sequence[str]) -> Callable[..., Any]:
 
     @functools.wraps(found)
     def blamed(*values: Any) -> Any:
-        with _blaming(uri):
+        with blaming(uri):
             return found(*values)
 
     return blamed

@@ -1,4 +1,4 @@
-"""Models, batches, schedules and devices: each against what it stands for."""
+"""Batches, schedules and devices: each against what it stands for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ import tensorflow as tf
 from small_plan import small_plan, small_rows
 
 from components.trainer import data, devices, learning, models
-from components.trainer.config import LearningRateConfig, ModelConfig, OptimizerConfig, TrainConfig
-
-TASKS = ("binary", "multiclass", "regression")
+from components.trainer.config import LearningRateConfig, ModelConfig, TrainConfig
 
 
 @pytest.fixture(autouse=True)
@@ -31,57 +29,6 @@ def _compiled(plan, config=None, **options):
         learning.optimizer(TrainConfig(), 10), learning.loss(plan), metrics=learning.metrics(plan), **options
     )
     return model
-
-
-class TestModels:
-    # Embedding of 6 ids: round(6 * 6**0.25) = 9 units. Deep: (2 + 9) * 8 + 8, 8 * 4 + 4, 4 + 1 each logit.
-    @pytest.mark.parametrize(
-        ("architecture", "task", "parameters"),
-        [
-            ("mlp", "binary", 54 + 96 + 36 + 5),
-            ("mlp", "multiclass", 54 + 96 + 36 + 15),
-            ("wide_deep", "binary", 54 + 96 + 36 + 5 + 2 + 6),
-            ("wide_deep", "regression", 54 + 96 + 36 + 5 + 2 + 6),
-            ("wide_deep", "multiclass", 54 + 96 + 36 + 15 + 6 + 18),
-        ],
-    )
-    def test_parameters(self, architecture, task, parameters):
-        model = models.build(small_plan(task), ModelConfig(architecture=architecture, hidden=(8, 4)))
-        assert model.count_params() == parameters
-
-    @pytest.mark.parametrize("task", TASKS)
-    def test_one_step_on_eight_rows_lowers_the_loss(self, task):
-        plan, rows = small_plan(task), small_rows(8, task)
-        model = _compiled(plan)
-        before = model.evaluate(*rows, verbose=0, return_dict=True)
-        model.fit(*rows, batch_size=8, epochs=1, verbose=0)
-        assert model(rows[0]).shape == (8, models.output_units(plan))
-        assert model.evaluate(*rows, verbose=0, return_dict=True)["loss"] < before["loss"]
-
-    @pytest.mark.parametrize("optimizer", ["adam", "adamw", "rmsprop", "sgd"])
-    def test_an_embedding_learns_as_a_matrix_on_one_hot_rows_does(self, optimizer):
-        deal = np.random.default_rng(3)
-        start = deal.normal(size=(5, 3)).astype(np.float32)
-        ids = tf.constant(deal.integers(0, 5, (20, 1)))  # more rows than ids: all are used more than once
-        goal = tf.constant(deal.normal(size=(20, 3)).astype(np.float32))
-        embedding = models.Embedding(5, 3)
-        embedding.build((None, 1))
-        embedding.set_weights([start])
-        matrix = keras.Variable(start)
-
-        def train(variable, predict):
-            train = TrainConfig(optimizer=OptimizerConfig(name=optimizer))
-            chosen = learning.optimizer(train, 100)
-            for _ in range(20):
-                with tf.GradientTape() as tape:
-                    loss = tf.reduce_mean(tf.square(predict() - goal))
-                chosen.apply(tape.gradient(loss, [variable.value]), [variable])
-            return variable.numpy()
-
-        embedded = train(embedding.embeddings, lambda: embedding(ids)[:, 0])
-        multiplied = train(matrix, lambda: tf.one_hot(ids[:, 0], 5) @ matrix.value)
-        assert np.abs(embedded - start).max() > 0.005
-        np.testing.assert_allclose(embedded, multiplied, atol=1e-6)
 
 
 class TestLearning:

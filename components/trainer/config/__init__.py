@@ -1,8 +1,19 @@
 """The `model` and `train` sections."""
 
+from components.trainer.config.cross import CrossConfig
+from components.trainer.config.images import ImagesConfig
 from components.trainer.config.model import ModelConfig
 from components.trainer.config.optimizer import OptimizerConfig
 from components.trainer.config.schedule import LearningRateConfig
+from components.trainer.config.sequences import SequencesConfig
 from components.trainer.config.train import TrainConfig
 
-__all__ = ["LearningRateConfig", "ModelConfig", "OptimizerConfig", "TrainConfig"]
+__all__ = [
+    "CrossConfig",
+    "ImagesConfig",
+    "LearningRateConfig",
+    "ModelConfig",
+    "OptimizerConfig",
+    "SequencesConfig",
+    "TrainConfig",
+]

@@ -19,18 +19,17 @@ def builder(config: ModelConfig, code_uri: str) -> Builder:
     """What builds the model: the user's function, where the config names one, else `build`."""
     if not config.build:
         return build
-    function = user_code.load(code_uri, config.build, ("plan", "config"))
+    name = config.build
+    function = user_code.load(code_uri, name, ("plan", "config"))
 
     def checked(plan: FeaturePlan, config: ModelConfig) -> keras.Model:
         model = function(plan, config)
         if not isinstance(model, keras.Model):
-            raise UserError(
-                f"returned {type(model).__name__}, expected a keras.Model", where=config.build or ""
-            )
+            raise UserError(f"returned {type(model).__name__}, expected a keras.Model", where=name)
         with user_code.blaming(code_uri):
             # A subclassed model has no weights before it is called.
             output = model.output if getattr(model, "outputs", None) else model(keras_inputs(plan))
-        _check(output, plan, config.build or "")
+        _check(output, plan, name)
         return model
 
     return checked

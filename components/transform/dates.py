@@ -8,10 +8,9 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.transform.columns import as_text
-from components.transform.config import DateFeature
+from components.transform.config import DATE, DateFeature
 from components.transform.plan import ModelInput, input_name
 
-_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 _EPOCH = "1970-01-01"
 # How many there are of each part in its cycle, and the number of the first.
 _CYCLES = {"month": (12, 1), "day": (31, 1), "weekday": (7, 0), "hour": (24, 0), "minute": (60, 0)}
@@ -23,9 +22,12 @@ def date_input(name: str, config: DateFeature) -> ModelInput:
 
 
 def date(column: tf.SparseTensor, config: DateFeature) -> tf.Tensor:
-    """Float32 [batch, length]; all 0 where the value is missing or no date."""
+    """Float32 [batch, length]; all 0 where the value is missing or no date, unless it is imputed."""
     text = tf.strings.strip(as_text(column))
-    known = tf.strings.regex_full_match(text, _PATTERN)
+    known = tf.strings.regex_full_match(text, DATE)
+    if config.impute:
+        text = tf.where(known, text, config.impute.constant)
+        known = tf.ones_like(known)
     # Every text is made long enough to cut the parts out of it.
     text = tf.strings.join([tf.where(known, text, _EPOCH), "T00:00"])
 
@@ -51,6 +53,11 @@ def date(column: tf.SparseTensor, config: DateFeature) -> tf.Tensor:
         present = tf.where(known, passed, float("nan"))
         values.append(tf.math.divide_no_nan(passed - tft.mean(present), tf.sqrt(tft.var(present))))
     return tf.where(known[:, None], tf.stack(values, axis=1), 0.0)
+
+
+def is_missing(column: tf.SparseTensor) -> tf.Tensor:
+    """Where there is no date, bool [batch]."""
+    return tf.logical_not(tf.strings.regex_full_match(tf.strings.strip(as_text(column)), DATE))
 
 
 def days_since_1970(year: tf.Tensor, month: tf.Tensor, day: tf.Tensor) -> tf.Tensor:

@@ -23,6 +23,7 @@ from components.example_gen.found import Found
 from components.records import FILE_FORMAT, frames, read_batches, split_files, splits_of
 from components.schema_gen.executor import load as load_schema
 from components.transform.config import TransformConfig
+from components.transform.images import most_rows
 from components.transform.infer import make_plan, parse_features
 from components.transform.own import preprocessing_fn, with_own_inputs
 from components.transform.plan import FeaturePlan
@@ -52,12 +53,13 @@ class Executor(BeamExecutor):
         )
         for feature in plan.features:
             logging.info("%s: %s (%s)", feature.name, feature.config.kind, feature.why)
+        batch_rows = min(options.batch_rows, most_rows(plan))
         config = tfxio.TFExampleBeamRecord(physical_format="tfrecords", schema=schema).TensorAdapterConfig()
         with self._make_beam_pipeline() as pipeline, tft_beam.Context(temp_dir=self._get_tmp_dir()):
             batches = {
                 split: pipeline
                 | f"Files[{split}]" >> beam.Create(split_files(examples, split))
-                | f"Read[{split}]" >> beam.FlatMap(read_batches, schema, options.batch_rows)
+                | f"Read[{split}]" >> beam.FlatMap(read_batches, schema, batch_rows)
                 for split in splits
             }
             function = (batches["train"], config) | tft_beam.AnalyzeDataset(preprocessing_fn(plan, own))

@@ -81,6 +81,7 @@ class FeaturePlan(BaseModel):
       features: every column but the label and the weight, and the crosses.
       types: each raw column's type, those of the label and of the weight included.
       own: model inputs that the user's preprocessing_fn makes; empty when there is none.
+      lists: the columns of which a row may have several values.
       weight: how much each row counts; None when all count the same.
     """
 
@@ -91,6 +92,7 @@ class FeaturePlan(BaseModel):
     features: tuple[PlannedFeature, ...]
     types: dict[str, str]
     own: tuple[ModelInput, ...] = ()
+    lists: tuple[str, ...] = ()
     weight: RowWeight | None = None
 
     @property
@@ -157,6 +159,11 @@ def bucket_name(column: str) -> str:
 def missing_name(column: str) -> str:
     """The name of the column's indicator of a missing value."""
     return f"{input_name(column)}_missing"
+
+
+def count_name(column: str) -> str:
+    """The name of the column's number of values, where a row has several."""
+    return f"{input_name(column)}_count"
 
 
 def tokens_name(column: str) -> str:

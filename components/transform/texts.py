@@ -26,7 +26,7 @@ def text_inputs(name: str, config: TextFeature, graph: tft.TFTransformOutput) ->
 
 def tokens(column: tf.SparseTensor, config: TextFeature) -> tf.RaggedTensor:
     """The tokens of each text, [batch, (tokens)]."""
-    text = as_text(column)
+    text = as_text(column, config.impute.constant if config.impute else "")
     if config.lower:
         text = tf.strings.lower(text, encoding="utf-8")
     if not config.punctuation:

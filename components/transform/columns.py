@@ -50,4 +50,12 @@ def log_count(column: tf.SparseTensor) -> tf.Tensor:
     """log(1 + n) of the number of values, float32 [batch, 1]."""
     ones = tf.ones_like(column.indices[:, 0], tf.float32)
     rows = tf.cast(column.dense_shape[0], tf.int64)
-    return tf.math.log1p(tf.math.unsorted_segment_sum(ones, column.indices[:, 0], rows))[:, None]
+    return log1p(tf.math.unsorted_segment_sum(ones, column.indices[:, 0], rows))[:, None]
+
+
+def log1p(values: tf.Tensor) -> tf.Tensor:
+    """log(1 + x), float32, the same whatever batch a value stands in.
+
+    In float32 TensorFlow's vectorised logarithm and the one for the rest of a batch differ in the last bit.
+    """
+    return tf.cast(tf.math.log1p(tf.cast(values, tf.float64)), tf.float32)

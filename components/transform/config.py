@@ -245,6 +245,11 @@ class TransformConfig(Section):
         pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$",
         description="your preprocessing_fn(inputs, plan): module.function of a file beside pipeline.yaml",
     )
+    materialize: bool = Field(
+        True,
+        description="write the transformed examples; false: Trainer transforms the raw ones as it reads "
+        "them, which saves their place on disk and costs time in every epoch that is not in memory",
+    )
     batch_rows: PositiveInt = Field(
         20_000, description="rows held in memory at a time: fewer take less memory, more less time"
     )

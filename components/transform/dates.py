@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_transform as tft
 
@@ -46,13 +47,19 @@ def date(column: tf.SparseTensor, config: DateFeature) -> tf.Tensor:
     values = []
     for part in config.parts:
         cycle, first = _CYCLES[part]
-        angle = tf.cast(parts[part] - first, tf.float32) * (2 * math.pi / cycle)
-        values += [tf.sin(angle), tf.cos(angle)]
+        place = tf.math.floormod(parts[part] - first, cycle)
+        values += [tf.gather(points, place) for points in _circle(cycle)]
     if config.elapsed:
         passed = tf.cast(days, tf.float32) + tf.cast(parts["hour"], tf.float32) / 24
         present = tf.where(known, passed, float("nan"))
         values.append(tf.math.divide_no_nan(passed - tft.mean(present), tf.sqrt(tft.var(present))))
     return tf.where(known[:, None], tf.stack(values, axis=1), 0.0)
+
+
+def _circle(cycle: int) -> np.ndarray:
+    """Sine and cosine of the points of a cycle, float32 [2, cycle]: bit for bit the same in every batch."""
+    angles = np.arange(cycle) * (2 * math.pi / cycle)
+    return np.stack([np.sin(angles), np.cos(angles)]).astype(np.float32)
 
 
 def is_missing(column: tf.SparseTensor) -> tf.Tensor:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from components.transform.columns import as_float
+from components.transform.columns import as_float, log1p
 from components.transform.config import NumbersFeature, NumericFeature
 from components.transform.most_frequent import most_frequent
 from components.transform.plan import ModelInput, bucket_name, input_name, missing_name
@@ -73,7 +73,7 @@ def _clip(values: tf.Tensor, configs: Scaled) -> tf.Tensor:
 
 def _log(values: tf.Tensor, configs: Scaled) -> tf.Tensor:
     logged = tf.constant([config.log for config in configs]) & ~tf.math.is_nan(values)
-    return tf.where(logged, tf.math.log1p(tf.maximum(values, 0.0)), values)
+    return tf.where(logged, log1p(tf.maximum(values, 0.0)), values)
 
 
 def _chosen(configs: Sequence[_T], wanted: Callable[[_T], bool]) -> list[int]:

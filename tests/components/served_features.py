@@ -9,6 +9,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.records import read_serialized, split_files
+from components.transform.on_the_fly import reader
 from components.transform.plan import FeaturePlan
 
 Features = dict[str, np.ndarray]
@@ -65,12 +66,24 @@ def stored(made: dict[str, Any], split: str) -> Features:
     return {name: tensor.numpy() for name, tensor in parsed.items()}
 
 
+def on_the_fly(made: dict[str, Any], split: str, rows: int = 7) -> Features:
+    """What an input pipeline makes of the raw rows of a split, so many at a time."""
+    uri = made["transform_graph"].uri
+    plan = FeaturePlan.load(uri).model_copy(update={"raw_graph": uri})
+    spec = tft.TFTransformOutput(uri).transformed_feature_spec()
+    batches = tf.data.Dataset.from_tensor_slices(read(made["examples"], split)).batch(rows)
+    features = list(batches.map(reader(plan, spec), num_parallel_calls=2).as_numpy_iterator())
+    return {name: np.concatenate([batch[name] for batch in features]) for name in features[0]}
+
+
 def check_served_as_stored(made: dict[str, Any], exported: Any, split: str) -> None:
-    """Bit for bit, and nothing else than the plan says."""
+    """Bit for bit, as transformed on the fly, and nothing else than the plan says."""
     plan = FeaturePlan.load(made["transform_graph"].uri)
     written, answered = stored(made, split), served(exported, read(made["examples"], split))
     assert set(written) == {tensor.name for tensor in plan.inputs} | {plan.label_input}
     assert set(answered) == set(written)
+    for name, values in on_the_fly(made, split).items():
+        assert values.tobytes() == written[name].tobytes(), name
     for name, values in written.items():
         assert answered[name].tobytes() == values.tobytes(), name
         assert np.isfinite(values).all(), name

@@ -22,6 +22,7 @@ from components.base import BeamExecutor, say
 from components.example_gen.found import Found
 from components.records import FILE_FORMAT, frames, read_batches, split_files, splits_of
 from components.schema_gen.executor import load as load_schema
+from components.schema_gen.stored import as_stored
 from components.transform.config import TransformConfig
 from components.transform.images import most_rows
 from components.transform.infer import make_plan, parse_features
@@ -35,9 +36,11 @@ class Executor(BeamExecutor):
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
         examples = artifact_utils.get_single_instance(input_dict["examples"])
-        schema = load_schema(artifact_utils.get_single_instance(input_dict["schema"]))
+        found = Found.load(examples.uri)
+        reviewed = load_schema(artifact_utils.get_single_instance(input_dict["schema"]))
+        schema = as_stored(reviewed, found)
         graph = artifact_utils.get_single_instance(output_dict["transform_graph"])
-        plan = make_plan(Found.load(examples.uri), parse_features(exec_properties["config"]))
+        plan = make_plan(found, parse_features(exec_properties["config"]))
         options = TransformConfig.model_validate_json(exec_properties["options"])
         own = (
             user_code.load(exec_properties["user_code"], options.function, ("inputs", "plan"))

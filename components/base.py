@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 import apache_beam as beam
@@ -58,9 +59,12 @@ class _Declared:
     TFX_TYPE: ClassVar[str]
     SPEC_CLASS: Any
 
-    def __init__(self, **inputs_and_parameters: Any) -> None:
+    def __init__(self, without: Collection[str] = (), **inputs_and_parameters: Any) -> None:
+        """Args: the inputs and parameters; and `without`, the optional outputs that it will not make."""
         outputs = {
-            key: types.Channel(type=declared.type) for key, declared in self.SPEC_CLASS.OUTPUTS.items()
+            key: types.Channel(type=declared.type)
+            for key, declared in self.SPEC_CLASS.OUTPUTS.items()
+            if key not in without
         }
         super().__init__(self.SPEC_CLASS(**inputs_and_parameters, **outputs))  # type: ignore[call-arg]
 

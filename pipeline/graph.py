@@ -85,11 +85,12 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
         options=as_json(config.transform),
         user_code=user_code["transform"].uri,
         code=step_code("transform", user_code["transform"]),
+        without=() if config.transform.materialize else ("transformed_examples",),
     )
     # It waits for the verdict on the data, but a new verdict on the same data does not train anew.
     transform.add_upstream_node(example_validator)
     trainer = Trainer(
-        examples=transform.outputs["transformed_examples"],
+        examples=transform.outputs["transformed_examples"] if config.transform.materialize else examples,
         transform_graph=transform.outputs["transform_graph"],
         schema=schema,
         config=as_json({"model": config.model, "train": config.train}),

@@ -30,8 +30,10 @@ class LocalModel:
 
     def predict_columns(self, columns: Columns) -> list[Prediction]:
         """Answers for rows already cast by `to_columns`."""
-        arrays = {name: to_array(columns.values[name], info) for name, info in self._signature.inputs.items()}
         try:
+            arrays = {
+                name: to_array(columns.values[name], info) for name, info in self._signature.inputs.items()
+            }
             outputs = self._model.call(RAW_SIGNATURE, arrays)
         except StatusError as error:
             raise ServingError(f"{error.code.name}: {error.message}", str(self._model.path)) from error

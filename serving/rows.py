@@ -124,7 +124,9 @@ def _cast(value: Any, dtype: str) -> Any:
     return _as_float(value) if dtype == "DT_FLOAT" else _as_integer(value)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: Any) -> Any:
+    if isinstance(value, dict) and isinstance(value.get("b64"), str) and len(value) == 1:
+        return value  # bytes, such as those of an image, as the REST API takes them
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (str, int, float)):

@@ -94,6 +94,12 @@ class Executor(BeamExecutor):
             label=label,
             types=plan.types,
             lists=tuple(name for name in plan.lists if name in plan.types),
+            longest={name: survey.columns[name].longest for name in plan.lists if name in plan.types},
+            images={
+                name: sizes
+                for name, kind in plan.types.items()
+                if kind == "image" and (sizes := tally.image_sizes(name))
+            },
             excluded=tuple(name for name in types if name not in plan.types),
             values={
                 name: survey.columns[name].distinct_count if name in survey.columns else None

@@ -9,6 +9,19 @@ from components.label import LabelSpec
 FOUND_FILE = "ingest.json"
 
 
+class ImageSizes(BaseModel):
+    """How large the images of a column are in train.
+
+    Attributes:
+      height, width: the least and the most pixels.
+      channels: the most: 1 when all are grey, else 3.
+    """
+
+    height: tuple[int, int]
+    width: tuple[int, int]
+    channels: int
+
+
 class Found(BaseModel):
     """What ingest found out; kept as ingest.json in the Examples artifact.
 
@@ -17,6 +30,8 @@ class Found(BaseModel):
       types: each column's type: integer, float, boolean, date, datetime, text or bytes, or what the format
         of the source fixes (image).
       lists: the columns of which a row may have several values.
+      longest: the most values that a row has, of the columns in lists.
+      images: how large the images of each image column are; of train.
       excluded: the columns that were read, but are not kept.
       values: how many distinct values each column has; beyond a thousand an estimate, and None where
         there is none.
@@ -35,6 +50,8 @@ class Found(BaseModel):
     label: LabelSpec
     types: dict[str, str]
     lists: tuple[str, ...] = ()
+    longest: dict[str, int] = {}
+    images: dict[str, ImageSizes] = {}
     excluded: tuple[str, ...] = ()
     values: dict[str, int | None]
     rows: dict[str, int]

@@ -163,6 +163,7 @@ class SplitShards:
         if split == "train":
             for name in typed.schema.names:
                 tally.present[name] = tally.present.get(name, 0) + int((_valid(typed, name) & mine).sum())
+                _count_sizes(tally.sizes, typed, name, mine)
         if plan.weight:
             tally.weights[split] += float(_numbers(typed, plan.weight)[mine].sum(dtype=np.float64))
         if plan.label.classes:
@@ -173,6 +174,20 @@ class SplitShards:
                 value = np.float32(item["values"]) if plan.label.type == "float" else item["values"]
                 name = class_name(plan.label.type, value)
                 counts[name] = counts.get(name, 0) + item["counts"]
+
+
+def _count_sizes(
+    sizes: dict[str, dict[str, int]], typed: pa.RecordBatch, name: str, mine: np.ndarray
+) -> None:
+    """Counts the sizes of a column's images, where it is one of images: their measures stand beside it."""
+    measures = [typed.schema.get_field_index(f"{name}/{fact}") for fact in ("height", "width", "channels")]
+    if min(measures) < 0:
+        return
+    there = pa.array(mine & _valid(typed, name))
+    texts = [typed.column(at).filter(there).cast(pa.string()) for at in measures]
+    counts = sizes.setdefault(name, {})
+    for item in pc.value_counts(pc.binary_join_element_wise(*texts, "x")).to_pylist():
+        counts[item["values"]] = counts.get(item["values"], 0) + item["counts"]
 
 
 def _valid(typed: pa.RecordBatch, name: str) -> np.ndarray:

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from components.example_gen.found import ImageSizes
+
 
 @dataclasses.dataclass
 class Tally:
@@ -15,6 +17,7 @@ class Tally:
       rows: of each split.
       classes: count of each class in each split; empty for regression.
       present: how many rows of train have a value in each column.
+      sizes: how many images of each size the image columns have in train, as HEIGHTxWIDTHxCHANNELS.
       changed: how many numbers of a column float32 does not hold.
       too_large: how many are beyond its range.
       weights: sum of the weights of each split; empty without weights.
@@ -27,6 +30,7 @@ class Tally:
     rows: dict[str, int] = dataclasses.field(default_factory=dict)
     classes: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     present: dict[str, int] = dataclasses.field(default_factory=dict)
+    sizes: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     changed: dict[str, int] = dataclasses.field(default_factory=dict)
     too_large: dict[str, int] = dataclasses.field(default_factory=dict)
     weights: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -39,6 +43,16 @@ class Tally:
         """Takes in what another has counted."""
         for field in dataclasses.fields(self):
             setattr(self, field.name, _sum(getattr(self, field.name), getattr(other, field.name)))
+
+    def image_sizes(self, column: str) -> ImageSizes | None:
+        """How large a column's images are; None when it has none in train."""
+        sizes = [[int(each) for each in size.split("x")] for size in self.sizes.get(column, {})]
+        if not sizes:
+            return None
+        heights, widths, channels = zip(*sizes)
+        return ImageSizes(
+            height=(min(heights), max(heights)), width=(min(widths), max(widths)), channels=max(channels)
+        )
 
 
 def total(found: Iterable[dict[str, Any]]) -> Tally:

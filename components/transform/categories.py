@@ -8,7 +8,13 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.transform.columns import as_float, as_text
-from components.transform.config import BooleanFeature, CategoryFeature, CrossFeature
+from components.transform.config import (
+    BooleanFeature,
+    CategoriesFeature,
+    CategoryFeature,
+    Constant,
+    CrossFeature,
+)
 from components.transform.plan import ModelInput, bucket_name, input_name
 from components.transform.vocabularies import Vocabulary
 from components.transform.vocabularies import size as vocabulary_size
@@ -29,7 +35,7 @@ def vocabulary(column: tf.SparseTensor, config: CategoryFeature) -> Vocabulary |
     """What the column's vocabulary is made of; None for a hashed column."""
     if config.hash:
         return None
-    return Vocabulary(as_text(column), config.vocabulary, config.min_count)
+    return Vocabulary(_filled(column, config), config.vocabulary, config.min_count)
 
 
 def category(column: tf.SparseTensor, config: CategoryFeature, path: tf.Tensor | None) -> tf.Tensor:
@@ -40,13 +46,23 @@ def category(column: tf.SparseTensor, config: CategoryFeature, path: tf.Tensor |
       config: its options.
       path: of its vocabulary; None for a hashed column.
     """
-    text = as_text(column)
-    if path is None:
-        ids = 1 + tf.strings.to_hash_bucket_fast(text, config.hash)
-    else:
-        ids = 1 + tft.apply_vocabulary(text, path, num_oov_buckets=config.oov)
     missing = _MOST_FREQUENT if config.impute == "most_frequent" else 0
-    return tf.where(tf.equal(text, ""), tf.constant(missing, tf.int64), ids)[:, None]
+    return ids(_filled(column, config), config, path, missing)[:, None]
+
+
+def ids(
+    text: tf.Tensor, config: CategoryFeature | CategoriesFeature, path: tf.Tensor | None, missing: int = 0
+) -> tf.Tensor:
+    """The id of each text, int64 of the same shape; `missing` for an empty one."""
+    if path is None:
+        found = 1 + tf.strings.to_hash_bucket_fast(text, config.hash)
+    else:
+        found = 1 + tft.apply_vocabulary(text, path, num_oov_buckets=config.oov)
+    return tf.where(tf.equal(text, ""), tf.constant(missing, tf.int64), found)
+
+
+def _filled(column: tf.SparseTensor, config: CategoryFeature) -> tf.Tensor:
+    return as_text(column, config.impute.constant if isinstance(config.impute, Constant) else "")
 
 
 def boolean(column: tf.SparseTensor, config: BooleanFeature) -> tf.Tensor:
@@ -74,6 +90,6 @@ def cross(
         raw = as_text(inputs[name])
         bucket = made.get(bucket_name(name))
         texts.append(raw if bucket is None else tf.strings.as_string(bucket[:, 0]))
-        missing = missing | tf.equal(raw, "") | tf.equal(raw, "nan")
+        missing = missing | tf.equal(raw, "")
     ids = 1 + tf.strings.to_hash_bucket_fast(tf.strings.join(texts, _SEPARATOR), config.buckets)
     return tf.where(missing, tf.constant(0, tf.int64), ids)[:, None]

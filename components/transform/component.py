@@ -18,7 +18,7 @@ class TransformSpec(ComponentSpec):
     }
     OUTPUTS = {
         "transform_graph": ChannelParameter(type=standard_artifacts.TransformGraph),
-        "transformed_examples": ChannelParameter(type=standard_artifacts.Examples),
+        "transformed_examples": ChannelParameter(type=standard_artifacts.Examples, optional=True),
     }
 
 
@@ -29,6 +29,7 @@ class Transform(BeamComponent):
       config: the `features` section.
       options: the `transform` section.
       user_code: URI of the archive that holds the user's preprocessing_fn, or empty.
+      without: `("transformed_examples",)` when `transform.materialize` is false, as in TFX.
     """
 
     TFX_TYPE = "tfx.components.transform.component.Transform"

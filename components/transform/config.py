@@ -2,39 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Union
+import datetime
+from typing import Annotated, Any, Literal, Union
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 from components.section import Section
 
 DatePart = Literal["month", "day", "weekday", "hour", "minute"]
 
 
+Scale = Literal["z_score", "min_max", "robust", "none"]
+Clip = tuple[float | None, float | None]
+Indicator = Annotated[bool, Field(description="also tell the model whether the value was missing")]
+_SCALES = "z_score: mean 0, variance 1; min_max: 0 to 1; robust: median 0, quartiles 1 apart"
+_CLIPS = "least and greatest value; what lies beyond counts as that; null for an open end"
+_LOG = "take log(1 + x) of the value first; negative values count as 0"
+# What a date or a time looks like.
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
+
+
+def _written(value: Any) -> Any:
+    """YAML's whole numbers and dates as they are written."""
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class Constant(Section):
+    """A value that missing ones become."""
+
+    constant: Annotated[str, BeforeValidator(_written)] = Field(min_length=1, description="the value")
+
+
+class DateConstant(Section):
+    """A date that missing ones become."""
+
+    constant: Annotated[str, BeforeValidator(_written)] = Field(
+        pattern=DATE, description="a date, such as 2026-01-31 or 2026-01-31T17:45"
+    )
+
+
+def _check_clip(clip: Clip | None) -> None:
+    if clip and None not in clip and clip[0] >= clip[1]:  # type: ignore[operator]
+        raise ValueError(f"clip: {clip[0]:g} is not below {clip[1]:g}")
+
+
 class NumericFeature(Section):
     """A number, scaled by what the train split shows."""
 
     kind: Literal["numeric"] = "numeric"
-    impute: Literal["mean", "median"] | float = Field(
-        "median", description="what a missing value becomes: mean, median, or a number"
+    impute: Literal["mean", "median", "most_frequent"] | float = Field(
+        "median", description="what a missing value becomes: mean, median, most_frequent, or a number"
     )
-    indicator: bool = Field(False, description="also tell the model whether the value was missing")
-    clip: tuple[float | None, float | None] | None = Field(
-        None, description="least and greatest value; what lies beyond counts as that; null for an open end"
-    )
-    log: bool = Field(False, description="take log(1 + x) of the value first; negative values count as 0")
-    scale: Literal["z_score", "min_max", "robust", "none"] = Field(
-        "z_score",
-        description="z_score: mean 0, variance 1; min_max: 0 to 1; robust: median 0, quartiles 1 apart",
-    )
+    indicator: Indicator = False
+    clip: Clip | None = Field(None, description=_CLIPS)
+    log: bool = Field(False, description=_LOG)
+    scale: Scale = Field("z_score", description=_SCALES)
     buckets: NonNegativeInt = Field(
         0, description="also give the model the value's quantile bucket, out of this many; 0: do not"
     )
 
     @model_validator(mode="after")
     def _clip_is_a_range(self) -> NumericFeature:
-        if self.clip and None not in self.clip and self.clip[0] >= self.clip[1]:  # type: ignore[operator]
-            raise ValueError(f"clip: {self.clip[0]:g} is not below {self.clip[1]:g}")
+        _check_clip(self.clip)
+        return self
+
+
+class NumbersFeature(Section):
+    """Several numbers a row: a list of any length, or a vector. What a list lacks is 0 after scaling."""
+
+    kind: Literal["numbers"] = "numbers"
+    length: PositiveInt | None = Field(
+        None,
+        description="numbers a row: longer lists are cut, shorter ones padded; left out: as the longest "
+        "list has, at most 1,024",
+    )
+    by_place: bool = Field(
+        False, description="scale each place by itself: a vector whose places mean different things"
+    )
+    clip: Clip | None = Field(None, description=_CLIPS)
+    log: bool = Field(False, description=_LOG)
+    scale: Scale = Field("z_score", description=_SCALES)
+
+    @model_validator(mode="after")
+    def _clip_is_a_range(self) -> NumbersFeature:
+        _check_clip(self.clip)
         return self
 
 
@@ -48,15 +101,35 @@ class CategoryFeature(Section):
     hash: NonNegativeInt = Field(
         0, description="no vocabulary but the value's hash, into so many buckets; 0: a vocabulary"
     )
-    impute: Literal["missing", "most_frequent"] = Field(
-        "missing", description="what a missing value becomes: an id of its own, or the most frequent value"
+    impute: Literal["missing", "most_frequent"] | Constant = Field(
+        "missing",
+        description="what a missing value becomes: an id of its own, the most frequent value, or "
+        "{constant: VALUE}",
     )
+    indicator: Indicator = False
 
     @model_validator(mode="after")
     def _hash_knows_no_counts(self) -> CategoryFeature:
         if self.hash and self.impute == "most_frequent":
             raise ValueError("impute: most_frequent needs a vocabulary; with hash use impute: missing")
         return self
+
+
+class CategoriesFeature(Section):
+    """Several values of a set a row, as the sequence of their ids."""
+
+    kind: Literal["categories"] = "categories"
+    vocabulary: PositiveInt = Field(1000, description="keep at most so many values, the most frequent")
+    min_count: PositiveInt = Field(1, description="drop values seen fewer times in train")
+    oov: PositiveInt = Field(1, description="buckets for values outside the vocabulary, by their hash")
+    hash: NonNegativeInt = Field(
+        0, description="no vocabulary but the value's hash, into so many buckets; 0: a vocabulary"
+    )
+    length: PositiveInt | None = Field(
+        None,
+        description="values a row: longer lists are cut, shorter ones padded; left out: as the longest "
+        "list has, at most 64",
+    )
 
 
 class BooleanFeature(Section):
@@ -66,6 +139,7 @@ class BooleanFeature(Section):
     impute: Literal["half", "most_frequent", "false", "true"] = Field(
         "half", description="what a missing value becomes; half: 0.5"
     )
+    indicator: Indicator = False
 
 
 class DateFeature(Section):
@@ -80,6 +154,10 @@ class DateFeature(Section):
         ("month", "weekday", "hour"), description="month of year, day of month, weekday, hour, minute"
     )
     elapsed: bool = Field(True, description="also the days since 1970, scaled to mean 0 and variance 1")
+    impute: DateConstant | None = Field(
+        None, description="what a missing date becomes, {constant: DATE}; left out: all its numbers are 0"
+    )
+    indicator: Indicator = False
 
     @model_validator(mode="after")
     def _says_something(self) -> DateFeature:
@@ -101,6 +179,31 @@ class TextFeature(Section):
     length: PositiveInt = Field(
         64, description="tokens a text at most; longer ones are cut, shorter ones padded"
     )
+    impute: Constant | None = Field(
+        None, description="what a missing text becomes, {constant: TEXT}; left out: it has no tokens"
+    )
+    indicator: Indicator = False
+
+
+class ImageFeature(Section):
+    """A picture, as pixels of one size. What is left out is as the pictures of train are."""
+
+    kind: Literal["image"] = "image"
+    height: PositiveInt | None = Field(
+        None, description="pixels; left out: as they all are, at most 128 on the longer side"
+    )
+    width: PositiveInt | None = Field(None, description="pixels; left out: as height")
+    channels: Literal[1, 3] | None = Field(
+        None, description="1: grey, 3: colours; left out: 1 when no picture of train has colours"
+    )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and channels; of a plan, in which all are known."""
+        assert self.height
+        assert self.width
+        assert self.channels
+        return self.height, self.width, self.channels
 
 
 class CrossFeature(Section):
@@ -120,10 +223,13 @@ class DropFeature(Section):
 FeatureConfig = Annotated[
     Union[
         NumericFeature,
+        NumbersFeature,
         CategoryFeature,
+        CategoriesFeature,
         BooleanFeature,
         DateFeature,
         TextFeature,
+        ImageFeature,
         CrossFeature,
         DropFeature,
     ],
@@ -138,6 +244,11 @@ class TransformConfig(Section):
         None,
         pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$",
         description="your preprocessing_fn(inputs, plan): module.function of a file beside pipeline.yaml",
+    )
+    materialize: bool = Field(
+        True,
+        description="write the transformed examples; false: Trainer transforms the raw ones as it reads "
+        "them, which saves their place on disk and costs time in every epoch that is not in memory",
     )
     batch_rows: PositiveInt = Field(
         20_000, description="rows held in memory at a time: fewer take less memory, more less time"

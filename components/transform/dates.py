@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.transform.columns import as_text
-from components.transform.config import DateFeature
+from components.transform.config import DATE, DateFeature
 from components.transform.plan import ModelInput, input_name
 
-_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 _EPOCH = "1970-01-01"
 # How many there are of each part in its cycle, and the number of the first.
 _CYCLES = {"month": (12, 1), "day": (31, 1), "weekday": (7, 0), "hour": (24, 0), "minute": (60, 0)}
@@ -23,9 +23,12 @@ def date_input(name: str, config: DateFeature) -> ModelInput:
 
 
 def date(column: tf.SparseTensor, config: DateFeature) -> tf.Tensor:
-    """Float32 [batch, length]; all 0 where the value is missing or no date."""
+    """Float32 [batch, length]; all 0 where the value is missing or no date, unless it is imputed."""
     text = tf.strings.strip(as_text(column))
-    known = tf.strings.regex_full_match(text, _PATTERN)
+    known = tf.strings.regex_full_match(text, DATE)
+    if config.impute:
+        text = tf.where(known, text, config.impute.constant)
+        known = tf.ones_like(known)
     # Every text is made long enough to cut the parts out of it.
     text = tf.strings.join([tf.where(known, text, _EPOCH), "T00:00"])
 
@@ -44,13 +47,24 @@ def date(column: tf.SparseTensor, config: DateFeature) -> tf.Tensor:
     values = []
     for part in config.parts:
         cycle, first = _CYCLES[part]
-        angle = tf.cast(parts[part] - first, tf.float32) * (2 * math.pi / cycle)
-        values += [tf.sin(angle), tf.cos(angle)]
+        place = tf.math.floormod(parts[part] - first, cycle)
+        values += [tf.gather(points, place) for points in _circle(cycle)]
     if config.elapsed:
         passed = tf.cast(days, tf.float32) + tf.cast(parts["hour"], tf.float32) / 24
         present = tf.where(known, passed, float("nan"))
         values.append(tf.math.divide_no_nan(passed - tft.mean(present), tf.sqrt(tft.var(present))))
     return tf.where(known[:, None], tf.stack(values, axis=1), 0.0)
+
+
+def _circle(cycle: int) -> np.ndarray:
+    """Sine and cosine of the points of a cycle, float32 [2, cycle]: bit for bit the same in every batch."""
+    angles = np.arange(cycle) * (2 * math.pi / cycle)
+    return np.stack([np.sin(angles), np.cos(angles)]).astype(np.float32)
+
+
+def is_missing(column: tf.SparseTensor) -> tf.Tensor:
+    """Where there is no date, bool [batch]."""
+    return tf.logical_not(tf.strings.regex_full_match(tf.strings.strip(as_text(column)), DATE))
 
 
 def days_since_1970(year: tf.Tensor, month: tf.Tensor, day: tf.Tensor) -> tf.Tensor:

@@ -22,7 +22,9 @@ from components.base import BeamExecutor, say
 from components.example_gen.found import Found
 from components.records import FILE_FORMAT, frames, read_batches, split_files, splits_of
 from components.schema_gen.executor import load as load_schema
+from components.schema_gen.stored import as_stored
 from components.transform.config import TransformConfig
+from components.transform.images import most_rows
 from components.transform.infer import make_plan, parse_features
 from components.transform.own import preprocessing_fn, with_own_inputs
 from components.transform.plan import FeaturePlan
@@ -30,20 +32,15 @@ from components.transform.preprocessing import sized
 
 
 class Executor(BeamExecutor):
-    """Writes the transform graph with its plan, and every split transformed."""
+    """Writes the transform graph with its plan, and every split transformed if that is asked for."""
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
         examples = artifact_utils.get_single_instance(input_dict["examples"])
-        schema = load_schema(artifact_utils.get_single_instance(input_dict["schema"]))
+        found = Found.load(examples.uri)
+        reviewed = load_schema(artifact_utils.get_single_instance(input_dict["schema"]))
+        schema = as_stored(reviewed, found)
         graph = artifact_utils.get_single_instance(output_dict["transform_graph"])
-        transformed = artifact_utils.get_single_instance(output_dict["transformed_examples"])
-        splits = splits_of(examples)
-        transformed.split_names = artifact_utils.encode_split_names(splits)
-        transformed.span = examples.span
-        transformed.set_string_custom_property("file_format", FILE_FORMAT)
-        transformed.set_string_custom_property("payload_format", "FORMAT_TF_EXAMPLE")
-
-        plan = make_plan(Found.load(examples.uri), parse_features(exec_properties["config"]))
+        plan = make_plan(found, parse_features(exec_properties["config"]))
         options = TransformConfig.model_validate_json(exec_properties["options"])
         own = (
             user_code.load(exec_properties["user_code"], options.function, ("inputs", "plan"))
@@ -52,34 +49,53 @@ class Executor(BeamExecutor):
         )
         for feature in plan.features:
             logging.info("%s: %s (%s)", feature.name, feature.config.kind, feature.why)
+        batch_rows = min(options.batch_rows, most_rows(plan))
         config = tfxio.TFExampleBeamRecord(physical_format="tfrecords", schema=schema).TensorAdapterConfig()
+        # Without materialized examples there is no such output.
+        splits = splits_of(examples) if "transformed_examples" in output_dict else []
         with self._make_beam_pipeline() as pipeline, tft_beam.Context(temp_dir=self._get_tmp_dir()):
             batches = {
                 split: pipeline
                 | f"Files[{split}]" >> beam.Create(split_files(examples, split))
-                | f"Read[{split}]" >> beam.FlatMap(read_batches, schema, options.batch_rows)
-                for split in splits
+                | f"Read[{split}]" >> beam.FlatMap(read_batches, schema, batch_rows)
+                for split in splits or ["train"]
             }
             function = (batches["train"], config) | tft_beam.AnalyzeDataset(preprocessing_fn(plan, own))
             _ = function | tft_beam.WriteTransformFn(graph.uri)
-            for split in splits:
-                folder = artifact_utils.get_split_uri([transformed], split)
-                (data, _metadata) = ((batches[split], config), function) | f"Transform[{split}]" >> (
-                    tft_beam.TransformDataset(output_record_batches=True)
-                )
-                _ = (
-                    data
-                    | f"Encode[{split}]" >> beam.ParDo(_Encode())
-                    | f"Write[{split}]" >> beam.io.Write(_BlockSink(f"{folder}/transformed_examples"))
-                )
+            if splits:
+                (transformed,) = output_dict["transformed_examples"]
+                _describe(transformed, examples)
+                _write_transformed(batches, config, function, transformed)
         # TFT itself writes what comes out of the transform, not what goes in.
         metadata_io.write_metadata(
             dataset_metadata.DatasetMetadata(schema), f"{graph.uri}/{tft.TFTransformOutput.RAW_METADATA_DIR}"
         )
         output = tft.TFTransformOutput(graph.uri)
         plan = with_own_inputs(plan, output) if own else sized(plan, output)
+        plan = plan.model_copy(update={"materialized": bool(splits)})
         plan.save(graph.uri)
         say(graph, _account(plan))
+
+
+def _describe(transformed: Any, examples: Any) -> None:
+    transformed.split_names = examples.split_names
+    transformed.span = examples.span
+    transformed.set_string_custom_property("file_format", FILE_FORMAT)
+    transformed.set_string_custom_property("payload_format", "FORMAT_TF_EXAMPLE")
+
+
+def _write_transformed(batches: dict[str, Any], config: Any, function: Any, transformed: Any) -> None:
+    """Adds to the Beam pipeline what applies the graph to every split and writes it."""
+    for split, raw in batches.items():
+        folder = artifact_utils.get_split_uri([transformed], split)
+        (data, _metadata) = ((raw, config), function) | f"Transform[{split}]" >> (
+            tft_beam.TransformDataset(output_record_batches=True)
+        )
+        _ = (
+            data
+            | f"Encode[{split}]" >> beam.ParDo(_Encode())
+            | f"Write[{split}]" >> beam.io.Write(_BlockSink(f"{folder}/transformed_examples"))
+        )
 
 
 class _Encode(beam.DoFn):

@@ -12,27 +12,35 @@ from components.example_gen.found import Found
 from components.served_names import input_names
 from components.transform.config import (
     BooleanFeature,
+    CategoriesFeature,
     CategoryFeature,
     CrossFeature,
     DateFeature,
     DropFeature,
     FeatureConfig,
+    ImageFeature,
+    NumbersFeature,
     NumericFeature,
     TextFeature,
 )
+from components.transform.measures import with_measures
 from components.transform.plan import FeaturePlan, PlannedFeature, RowWeight, input_name
 
 # An integer column with at most so many distinct values is a code (an hour, a weekday), not a quantity.
 _MOST_CODES = 32
 # Texts with at least so many words on average are texts; shorter ones that all differ are names or ids.
 _WORDS = 3.0
-# Columns of these types can be of these kinds; what is not here can be of any column.
+# Columns of these types can be of these kinds; what is not here can be of any column but of images.
 _TYPES = {
     "numeric": ("integer", "float", "boolean"),
+    "numbers": ("integer", "float", "boolean"),
     "boolean": ("boolean", "integer"),
     "date": ("date", "datetime"),
     "text": ("text",),
+    "image": ("image", "bytes"),
 }
+# What a row may have several values of.
+_LISTS = ("numbers", "categories")
 
 
 def parse_features(text: str) -> dict[str, FeatureConfig]:
@@ -56,6 +64,7 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
             _check_declared(found, name, kind, config)
         else:
             config, why = _infer(found, name, kind)
+        config = with_measures(found, name, config)
         features.append(PlannedFeature(name=name, type=kind, config=config, why=why))
     for name, config in declared.items():
         if name not in found.types:
@@ -68,6 +77,7 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
         label_input=input_name(found.label.name),
         features=tuple(features),
         types=found.types,
+        lists=found.lists,
         weight=weight,
     )
     if not plan.used:
@@ -84,17 +94,15 @@ def make_plan(found: Found, declared: Mapping[str, FeatureConfig]) -> FeaturePla
 def _infer(found: Found, name: str, kind: str) -> tuple[FeatureConfig, str]:
     if name in found.held_back:
         return DropFeature(), found.held_back[name]
-    if kind == "image":
-        return DropFeature(), "an image: training on images is to come"
     if found.types.get(name.rpartition("/")[0]) == "image":
         return DropFeature(), "a measure of an image: declare it if it tells something by itself"
     distinct = found.values[name] if found.present.get(name) else 0
-    if name in found.lists:
-        return DropFeature(), "several values a row: no kind of feature takes them yet"
     if distinct == 0:
         return DropFeature(), "every value of train is missing"
+    if kind == "image":
+        return ImageFeature(), "images"
     if name in found.lists:
-        return DropFeature(), "a row may have several values: no kind of feature takes them yet"
+        return _infer_list(found, name, kind, distinct)
     if distinct == 1:
         return DropFeature(), "constant: it has one value only"
     if kind == "boolean":
@@ -114,6 +122,19 @@ def _infer(found: Found, name: str, kind: str) -> tuple[FeatureConfig, str]:
     return DropFeature(), f"{kind}: no kind of feature takes it yet"
 
 
+def _infer_list(found: Found, name: str, kind: str, distinct: int | None) -> tuple[FeatureConfig, str]:
+    rows = sum(found.rows.values())
+    if kind == "integer" and distinct is not None and distinct <= _MOST_CODES:
+        return CategoriesFeature(), f"lists of whole numbers with {distinct} distinct values: codes"
+    if kind in _TYPES["numbers"]:
+        return NumbersFeature(), "lists of numbers"
+    if kind == "text" and distinct is not None and distinct * 2 <= rows:
+        return CategoriesFeature(), f"lists of texts with {distinct} distinct values"
+    if kind == "text":
+        return DropFeature(), "lists of texts that nearly all differ: names or identifiers"
+    return DropFeature(), f"lists of type {kind}: no kind of feature takes them"
+
+
 def _infer_text(found: Found, name: str, distinct: int | None) -> tuple[FeatureConfig, str]:
     if distinct is not None and distinct * 2 <= sum(found.rows.values()):
         return CategoryFeature(), f"text with {distinct} distinct values"
@@ -124,29 +145,38 @@ def _infer_text(found: Found, name: str, distinct: int | None) -> tuple[FeatureC
 
 
 def _check_declared(found: Found, name: str, kind: str, config: FeatureConfig) -> None:
-    if kind == "image" and config.kind != "drop":
-        raise UserError("training on images is to come", where=f"features.{name}", fix="drop it: kind: drop")
+    if config.kind == "drop":
+        return
+    where = f"features.{name}"
+    if kind == "image" and config.kind not in ("image", "cross"):
+        raise UserError(
+            f"the data says image, which kind {config.kind} cannot take",
+            where=where,
+            fix="use kind: image, or drop it",
+        )
     allowed = _TYPES.get(config.kind)
     if allowed and kind not in allowed:
         raise UserError(
             f"kind {config.kind} needs a column of type {' or '.join(allowed)}, the data says {kind}",
-            where=f"features.{name}",
-            fix=f"use kind: category, or declare data.columns.{name} if the type is wrong",
+            where=where,
+            fix=f"use kind: {'categories' if name in found.lists else 'category'}, or declare "
+            f"data.columns.{name} if the type is wrong",
         )
     if isinstance(config, CrossFeature):
         raise UserError(
             f"a cross needs a name of its own, {name!r} is a column",
-            where=f"features.{name}",
+            where=where,
             fix="rename it",
         )
-    if name in found.lists and config.kind != "drop":
+    if name in found.lists and config.kind not in _LISTS:
+        fitting = " or ".join(each for each in _LISTS if kind in _TYPES.get(each, (kind,)))
         raise UserError(
             f"kind {config.kind} takes one value a row, here some have several",
-            where=f"features.{name}",
-            fix="drop it",
+            where=where,
+            fix=f"use kind: {fitting}, or drop it",
         )
-    if not found.present.get(name) and config.kind != "drop":
-        raise UserError("every value of train is missing", where=f"features.{name}", fix="drop it")
+    if not found.present.get(name):
+        raise UserError("every value of train is missing", where=where, fix="drop it")
 
 
 def _cross(found: Found, name: str, config: FeatureConfig) -> PlannedFeature:
@@ -159,6 +189,13 @@ def _cross(found: Found, name: str, config: FeatureConfig) -> PlannedFeature:
             what = "label" if column == found.label.name else "weight of the rows"
             raise UserError(
                 f"the {what} cannot be part of a feature", where=f"features.{name}.of", fix="remove it"
+            )
+        if column in found.lists or found.types[column] == "image":
+            what = "several values a row" if column in found.lists else f"type {found.types[column]}"
+            raise UserError(
+                f"a cross takes single values, {column!r} has {what}",
+                where=f"features.{name}.of",
+                fix="remove it",
             )
     return PlannedFeature(name=name, type="cross", config=config, why=f"{' and '.join(config.of)} together")
 

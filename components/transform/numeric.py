@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from components.transform.columns import as_float
-from components.transform.config import NumericFeature
+from components.transform.columns import as_float, log1p
+from components.transform.config import NumbersFeature, NumericFeature
+from components.transform.most_frequent import most_frequent
 from components.transform.plan import ModelInput, bucket_name, input_name, missing_name
 
 # Quantiles are exact to this share of the rows.
 _EPSILON = 0.001
 _INFINITY = float("inf")
 _Columns = Sequence[NumericFeature]
+Scaled = Sequence[NumericFeature] | Sequence[NumbersFeature]
+_T = TypeVar("_T")
 
 
 def model_inputs(name: str, config: NumericFeature) -> tuple[ModelInput, ...]:
@@ -41,8 +45,7 @@ def outputs(columns: Mapping[str, tuple[tf.SparseTensor, NumericFeature]]) -> di
     raw = _clip(tf.concat([as_float(column) for column, _ in columns.values()], axis=1), configs)
     missing = tf.math.is_nan(raw)
     filled = tf.where(missing, _clip(_fill(raw, configs)[None, :], configs), raw)
-    logged = tf.constant([config.log for config in configs])
-    scaled = _scale(_log(filled, logged), tf.where(missing, raw, _log(raw, logged)), configs)
+    scaled = _scale(_log(filled, configs), _log(raw, configs), configs)
     found = {input_name(name): scaled[:, i : i + 1] for i, name in enumerate(names)}
     for i, ids in _buckets(raw, filled, missing, configs).items():
         found[bucket_name(names[i])] = ids
@@ -52,7 +55,13 @@ def outputs(columns: Mapping[str, tuple[tf.SparseTensor, NumericFeature]]) -> di
     return found
 
 
-def _clip(values: tf.Tensor, configs: _Columns) -> tf.Tensor:
+def scaled(values: tf.Tensor, configs: Scaled) -> tf.Tensor:
+    """Clipped, logged and scaled, float32 [batch, columns]; undefined where the value is NaN."""
+    there = _log(_clip(values, configs), configs)
+    return _scale(there, there, configs)
+
+
+def _clip(values: tf.Tensor, configs: Scaled) -> tf.Tensor:
     if not any(config.clip for config in configs):
         return values
     bounds = [config.clip or (None, None) for config in configs]
@@ -62,11 +71,12 @@ def _clip(values: tf.Tensor, configs: _Columns) -> tf.Tensor:
     return tf.where(tf.math.is_nan(values), values, clipped)
 
 
-def _log(values: tf.Tensor, logged: tf.Tensor) -> tf.Tensor:
-    return tf.where(logged, tf.math.log1p(tf.maximum(values, 0.0)), values)
+def _log(values: tf.Tensor, configs: Scaled) -> tf.Tensor:
+    logged = tf.constant([config.log for config in configs]) & ~tf.math.is_nan(values)
+    return tf.where(logged, log1p(tf.maximum(values, 0.0)), values)
 
 
-def _chosen(configs: _Columns, wanted: Callable[[NumericFeature], bool]) -> list[int]:
+def _chosen(configs: Sequence[_T], wanted: Callable[[_T], bool]) -> list[int]:
     return [i for i, config in enumerate(configs) if wanted(config)]
 
 
@@ -88,23 +98,26 @@ def _fill(raw: tf.Tensor, configs: _Columns) -> tf.Tensor:
         fill = _put(fill, chosen, means)
     if chosen := _chosen(configs, lambda c: c.impute == "median"):
         fill = _put(fill, chosen, _quantiles(tf.gather(raw, chosen, axis=1), 2)[:, 0])
+    if chosen := _chosen(configs, lambda c: c.impute == "most_frequent"):
+        fill = _put(fill, chosen, most_frequent(tf.gather(raw, chosen, axis=1), len(chosen)))
     return fill
 
 
-def _scale(values: tf.Tensor, present: tf.Tensor, configs: _Columns) -> tf.Tensor:
+def _scale(values: tf.Tensor, present: tf.Tensor, configs: Scaled) -> tf.Tensor:
     """(value - offset) / width of each column, by what is present; a width of 0 gives 0."""
+    scales = [config.scale for config in configs]
     offset, width = tf.zeros(len(configs)), tf.ones(len(configs))
-    if chosen := _chosen(configs, lambda c: c.scale == "z_score"):
+    if chosen := _chosen(scales, lambda scale: scale == "z_score"):
         matrix = tf.gather(present, chosen, axis=1)
         offset = _put(offset, chosen, tft.mean(matrix, reduce_instance_dims=False))
         width = _put(width, chosen, tf.sqrt(tft.var(matrix, reduce_instance_dims=False)))
-    if chosen := _chosen(configs, lambda c: c.scale == "min_max"):
+    if chosen := _chosen(scales, lambda scale: scale == "min_max"):
         matrix = tf.gather(present, chosen, axis=1)
         gone = tf.math.is_nan(matrix)
         low = tft.min(tf.where(gone, _INFINITY, matrix), reduce_instance_dims=False)
         high = tft.max(tf.where(gone, -_INFINITY, matrix), reduce_instance_dims=False)
         offset, width = _put(offset, chosen, low), _put(width, chosen, high - low)
-    if chosen := _chosen(configs, lambda c: c.scale == "robust"):
+    if chosen := _chosen(scales, lambda scale: scale == "robust"):
         quartiles = _quantiles(tf.gather(present, chosen, axis=1), 4)
         offset = _put(offset, chosen, quartiles[:, 1])
         width = _put(width, chosen, quartiles[:, 2] - quartiles[:, 0])

@@ -77,16 +77,18 @@ def with_own_inputs(plan: FeaturePlan, output: tft.TFTransformOutput) -> Feature
         for feature in output.transformed_metadata.schema.feature
         if feature.HasField("int_domain")
     }
-    # What the function took over from the plan has the size that it has there.
+    # What the function took over from the plan is what it is there: ids of so many, or pixels.
     planned = {tensor.name: tensor for tensor in _planned(plan, output)}
     inputs = []
     for name, spec in output.transformed_feature_spec().items():
         if name in (plan.label_input, plan.weight_input):
             continue
+        length = spec.shape[0] if spec.shape else 1
+        if name in planned and (planned[name].dtype, planned[name].length) == (spec.dtype.name, length):
+            inputs.append(planned[name])
+            continue
         size = 0
-        if name in planned and planned[name].dtype == spec.dtype.name:
-            size = planned[name].size
-        elif spec.dtype == tf.int64:
+        if spec.dtype == tf.int64:
             if name not in domains:
                 raise UserError(
                     f"output {name!r} is int64, and nobody knows how many ids there are",
@@ -94,7 +96,7 @@ def with_own_inputs(plan: FeaturePlan, output: tft.TFTransformOutput) -> Feature
                     fix="cast it to float32, or make it with tft.apply_vocabulary or tft.apply_buckets",
                 )
             size = domains[name].max + 1
-        inputs.append(ModelInput(name=name, size=size, length=spec.shape[0] if spec.shape else 1))
+        inputs.append(ModelInput(name=name, size=size, length=length))
     return plan.model_copy(update={"own": tuple(inputs)})
 
 

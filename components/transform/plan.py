@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from components.label import LabelSpec
 from components.transform.config import CrossFeature, FeatureConfig
@@ -81,7 +81,11 @@ class FeaturePlan(BaseModel):
       features: every column but the label and the weight, and the crosses.
       types: each raw column's type, those of the label and of the weight included.
       own: model inputs that the user's preprocessing_fn makes; empty when there is none.
+      lists: the columns of which a row may have several values.
       weight: how much each row counts; None when all count the same.
+      materialized: whether Transform has written the transformed examples.
+      raw_graph: where the graph is that is yet to be applied to the raw examples; None: they are
+        transformed. `load` sets it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -91,7 +95,10 @@ class FeaturePlan(BaseModel):
     features: tuple[PlannedFeature, ...]
     types: dict[str, str]
     own: tuple[ModelInput, ...] = ()
+    lists: tuple[str, ...] = ()
     weight: RowWeight | None = None
+    materialized: bool = True
+    raw_graph: str | None = Field(None, exclude=True)
 
     @property
     def weight_input(self) -> str | None:
@@ -141,7 +148,8 @@ class FeaturePlan(BaseModel):
         from tfx.dsl.io import fileio
 
         with fileio.open(f"{graph_uri}/{PLAN_FILE}") as stream:
-            return cls.model_validate_json(stream.read())
+            plan = cls.model_validate_json(stream.read())
+        return plan if plan.materialized else plan.model_copy(update={"raw_graph": graph_uri})
 
 
 def input_name(column: str) -> str:
@@ -157,6 +165,11 @@ def bucket_name(column: str) -> str:
 def missing_name(column: str) -> str:
     """The name of the column's indicator of a missing value."""
     return f"{input_name(column)}_missing"
+
+
+def count_name(column: str) -> str:
+    """The name of the column's number of values, where a row has several."""
+    return f"{input_name(column)}_count"
 
 
 def tokens_name(column: str) -> str:

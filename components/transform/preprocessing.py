@@ -1,7 +1,7 @@
 """The preprocessing_fn of a feature plan.
 
-Each raw column comes as a SparseTensor with at most one value a row; whatever a row lacks is
-missing, and so is NaN. What is learned, is learned from the values that are there.
+Each raw column comes as a SparseTensor, with at most one value a row unless it is one of lists;
+whatever a row lacks is missing, and so is NaN. What is learned, is learned from the values that are there.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.label import LabelSpec
-from components.transform import categories, dates, numeric, texts
-from components.transform.columns import dense
+from components.transform import categories, dates, images, lists, numeric, texts
+from components.transform.columns import as_text, dense
 from components.transform.config import (
     BooleanFeature,
+    CategoriesFeature,
     CategoryFeature,
     CrossFeature,
     DateFeature,
+    FeatureConfig,
+    ImageFeature,
+    NumbersFeature,
     NumericFeature,
     TextFeature,
 )
-from components.transform.plan import FeaturePlan, ModelInput, PlannedFeature, input_name
+from components.transform.plan import FeaturePlan, ModelInput, PlannedFeature, input_name, missing_name
 from components.transform.vocabularies import vocabularies
 
 Columns = Mapping[str, tf.SparseTensor]
@@ -42,6 +46,17 @@ def _inputs(feature: PlannedFeature, graph: tft.TFTransformOutput) -> tuple[Mode
     name, config = feature.name, feature.config
     if isinstance(config, NumericFeature):
         return numeric.model_inputs(name, config)
+    indicator = (ModelInput(name=missing_name(name)),) if getattr(config, "indicator", False) else ()
+    return (*_values(name, config, graph), *indicator)
+
+
+def _values(name: str, config: FeatureConfig, graph: tft.TFTransformOutput) -> tuple[ModelInput, ...]:
+    if isinstance(config, NumbersFeature):
+        return lists.numbers_inputs(name, config)
+    if isinstance(config, CategoriesFeature):
+        return lists.categories_inputs(name, config, graph)
+    if isinstance(config, ImageFeature):
+        return (images.image_input(name, config),)
     if isinstance(config, CategoryFeature):
         return (categories.category_input(name, config, graph),)
     if isinstance(config, DateFeature):
@@ -59,19 +74,40 @@ def apply(plan: FeaturePlan, inputs: Columns) -> dict[str, tf.Tensor]:
     named = _of_kind(plan, CategoryFeature)
     written = _of_kind(plan, TextFeature)
     made = numeric.outputs({name: (inputs[name], config) for name, config in numbers.items()})
+    several = _of_kind(plan, CategoriesFeature)
     wanted = {name: categories.vocabulary(inputs[name], config) for name, config in named.items()}
+    wanted |= {name: lists.vocabulary(inputs[name], config) for name, config in several.items()}
     wanted |= {name: texts.vocabulary(inputs[name], config) for name, config in written.items()}
     paths = vocabularies({name: vocabulary for name, vocabulary in wanted.items() if vocabulary})
     for name, config in named.items():
         made[input_name(name)] = categories.category(inputs[name], config, paths.get(name))
     for name, text_config in written.items():
         made |= texts.text(name, inputs[name], text_config, paths[name])
+    for name, set_config in several.items():
+        made |= lists.categories(name, inputs[name], set_config, paths.get(name))
+    for name, numbers_config in _of_kind(plan, NumbersFeature).items():
+        made |= lists.numbers(name, inputs[name], numbers_config)
+    for name, image_config in _of_kind(plan, ImageFeature).items():
+        made[input_name(name)] = images.image(inputs[name], image_config)
     for name, yes_or_no in _of_kind(plan, BooleanFeature).items():
         made[input_name(name)] = categories.boolean(inputs[name], yes_or_no)
     for name, date_config in _of_kind(plan, DateFeature).items():
         made[input_name(name)] = dates.date(inputs[name], date_config)
     for name, cross_config in _of_kind(plan, CrossFeature).items():
         made[input_name(name)] = categories.cross(cross_config, inputs, made)
+    return made | _indicators(plan, inputs)
+
+
+def _indicators(plan: FeaturePlan, inputs: Columns) -> dict[str, tf.Tensor]:
+    """1.0 where a value is missing, else 0.0, float32 [batch, 1]; numbers have made their own."""
+    made = {}
+    for feature in plan.used:
+        if isinstance(feature.config, NumericFeature) or not getattr(feature.config, "indicator", False):
+            continue
+        column = inputs[feature.name]
+        is_date = isinstance(feature.config, DateFeature)
+        missing = dates.is_missing(column) if is_date else tf.equal(as_text(column), "")
+        made[missing_name(feature.name)] = tf.cast(missing, tf.float32)[:, None]
     return made
 
 

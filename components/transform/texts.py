@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from components.transform.columns import as_text
+from components.transform.columns import as_text, log1p
 from components.transform.config import TextFeature
 from components.transform.plan import ModelInput, input_name, tokens_name
 from components.transform.vocabularies import Vocabulary
@@ -26,7 +26,7 @@ def text_inputs(name: str, config: TextFeature, graph: tft.TFTransformOutput) ->
 
 def tokens(column: tf.SparseTensor, config: TextFeature) -> tf.RaggedTensor:
     """The tokens of each text, [batch, (tokens)]."""
-    text = as_text(column)
+    text = as_text(column, config.impute.constant if config.impute else "")
     if config.lower:
         text = tf.strings.lower(text, encoding="utf-8")
     if not config.punctuation:
@@ -48,7 +48,7 @@ def text(name: str, column: tf.SparseTensor, config: TextFeature, path: tf.Tenso
     ids = found.with_flat_values(
         1 + tft.apply_vocabulary(found.flat_values, path, num_oov_buckets=config.oov)
     )
-    count = tf.math.log1p(tf.cast(found.row_lengths(), tf.float32))
+    count = log1p(found.row_lengths())
     return {
         input_name(name): ids.to_tensor(tf.constant(0, tf.int64), shape=[None, config.length]),
         tokens_name(name): count[:, None],

@@ -25,7 +25,7 @@ def command(
     ids a vocabulary holds is known once Transform ran with the same features.
 
     With --json, an object: label (name, type, task, classes), and features, a list of objects: name, type,
-    kind, why, options, inputs (name, dtype, length, and size where it is known).
+    kind, why, options, inputs (name, dtype, length, shape as the model gets it, and size where it is known).
     """
     from components.transform.infer import make_plan
     from pipeline.config import load_config
@@ -88,7 +88,8 @@ def _inputs(feature: Any) -> str:
     if not feature.inputs:
         return "known after Transform"
     return ", ".join(
-        f"{tensor.dtype}[{tensor.length}]" + (f" of {tensor.size} ids" if tensor.size else "")
+        f"{tensor.model_dtype}[{', '.join(map(str, tensor.model_shape))}]"
+        + (f" of {tensor.size} ids" if tensor.size else "")
         for tensor in feature.inputs
     )
 
@@ -101,7 +102,13 @@ def _as_dict(feature: Any) -> dict[str, Any]:
         "why": feature.why,
         "options": feature.config.model_dump(mode="json", exclude={"kind"}),
         "inputs": [
-            {"name": t.name, "dtype": t.dtype, "length": t.length, "size": t.size or None}
+            {
+                "name": t.name,
+                "dtype": t.model_dtype,
+                "length": t.length,
+                "shape": t.model_shape,
+                "size": t.size or None,
+            }
             for t in feature.inputs
         ],
     }

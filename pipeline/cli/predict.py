@@ -14,9 +14,11 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from components.errors import UserError
+from pipeline.cli.image_cells import with_images
 from pipeline.cli.model_path import ModelPath, find_model, newest_manifest
 from pipeline.cli.options import home_option
 from serving.errors import ServingError
+from serving.manifest import Manifest
 from serving.rows import Columns, Prediction
 
 _BATCH = 512
@@ -58,6 +60,7 @@ def command(
     PATH is a project, a data file that was run without one, a folder of version directories, or one version
     directory. [default: .]
 
+    A cell of an image column is the path of a file, relative to the FILE of rows, or {"b64": "BYTES"}.
     Columns that the rows lack are missing values; columns that the model does not know are ignored.
     """
     if not file and not literals:
@@ -72,8 +75,10 @@ def command(
             raise UserError(
                 "there is no row", where=file or "--row", fix="give a header and at least one row"
             )
-        answerer, label = _ask_server(path, home, url, name) if url else _load_here(path, home)
-        _answer(answerer, chain([first], rows), label, file or "--row", as_json)
+        answerer, label, images = _ask_server(path, home, url, name) if url else _load_here(path, home)
+        folder = Path(file).parent if file and file != "-" else Path()
+        given = with_images(chain([first], rows), images, folder)
+        _answer(answerer, given, label, file or "--row", as_json)
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
 
@@ -93,18 +98,19 @@ def _rows(file: str | None, literals: Iterable[str]) -> Iterator[dict[str, Any]]
             raise UserError(f"cannot read it: {error.strerror}", where=file) from error
 
 
-def _load_here(path: Path, home: str | None) -> tuple[_Answerer, str]:
-    """The newest version that loads, in this process, and the label's column."""
+def _load_here(path: Path, home: str | None) -> tuple[_Answerer, str, list[str]]:
+    """The newest version that loads, in this process, the label's column, and those of images."""
     found = find_model(path, home)
     from serving.hosted import HostedModel
     from serving.local import LocalModel
 
     model = HostedModel(found.path, found.name).start()
-    return LocalModel(model), model.manifest.label if model.manifest else found.label
+    label = model.manifest.label if model.manifest else found.label
+    return LocalModel(model), label, _images(model.manifest)
 
 
-def _ask_server(path: Path, home: str | None, url: str, name: str) -> tuple[_Answerer, str]:
-    """A client of the server, and the label's column when PATH knows it."""
+def _ask_server(path: Path, home: str | None, url: str, name: str) -> tuple[_Answerer, str, list[str]]:
+    """A client of the server, and when PATH knows them the label's column and those of images."""
     from serving.client import Client
 
     in_url = ""
@@ -119,7 +125,11 @@ def _ask_server(path: Path, home: str | None, url: str, name: str) -> tuple[_Ans
             raise
     manifest = newest_manifest(found)
     name = name or in_url or found.name or (manifest.name if manifest else found.path.resolve().name)
-    return Client(url, name), manifest.label if manifest else found.label
+    return Client(url, name), manifest.label if manifest else found.label, _images(manifest)
+
+
+def _images(manifest: Manifest | None) -> list[str]:
+    return [name for name, kind in manifest.features.items() if kind == "image"] if manifest else []
 
 
 def _answer(

@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 import tensorflow_transform as tft
 from executors import run_steps
+from served_features import check_served_as_stored, column, transform
 
-from components.records import read_serialized, split_files
 from components.trainer import models
 from components.trainer.config import ModelConfig
 from components.trainer.export import export
@@ -91,60 +91,19 @@ def exported(made, plan, tmp_path_factory):
     return tf.saved_model.load(folder)
 
 
-def _read(artifact, split):
-    return np.concatenate([rows for file in split_files(artifact, split) for rows in read_serialized(file)])
-
-
-def _transform(exported, **columns):
-    rows = []
-    for values in zip(*columns.values()):
-        example = tf.train.Example()
-        for name, value in zip(columns, values):
-            if isinstance(value, str):
-                example.features.feature[name].bytes_list.value.append(value.encode())
-            elif isinstance(value, float):
-                example.features.feature[name].float_list.value.append(value)
-            elif value is not None:
-                example.features.feature[name].int64_list.value.append(value)
-        rows.append(example.SerializeToString())
-    answer = exported.signatures["transform_features"](examples=tf.constant(rows))
-    return {name: tensor.numpy() for name, tensor in answer.items()}
-
-
-def _column(made, name, split="train"):
-    """The values that are there, as the examples hold them."""
-    found = []
-    for row in _read(made["examples"], split).tolist():
-        feature = tf.train.Example.FromString(row).features.feature[name]
-        kind = feature.WhichOneof("kind")
-        found.extend(getattr(feature, kind).value if kind else ())
-    return found
+def _column(made, name):
+    """The values that are there, of train."""
+    return [value for cell in column(made["examples"], name) for value in cell]
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_served_as_trained(made, plan, exported, split):
-    spec = tft.TFTransformOutput(made["transform_graph"].uri).transformed_feature_spec()
-    stored = tf.io.parse_example(_read(made["transformed_examples"], split), spec)
-    served = exported.signatures["transform_features"](examples=tf.constant(_read(made["examples"], split)))
-    assert set(stored) == {tensor.name for tensor in plan.inputs} | {plan.label_input}
-    for name, tensor in stored.items():
-        assert served[name].numpy().tobytes() == tensor.numpy().tobytes(), name
-        assert np.isfinite(tensor.numpy()).all()
-
-
-def test_inputs_have_the_planned_shape(made, plan):
-    spec = tft.TFTransformOutput(made["transform_graph"].uri).transformed_feature_spec()
-    for tensor in plan.inputs:
-        assert spec[tensor.name].shape == [tensor.length], tensor.name
-        assert spec[tensor.name].dtype.name == tensor.dtype, tensor.name
-        if tensor.size:
-            stored = tf.io.parse_example(_read(made["transformed_examples"], "train"), spec)[tensor.name]
-            assert 0 <= int(tf.reduce_min(stored)) <= int(tf.reduce_max(stored)) < tensor.size
+def test_served_as_trained(made, exported, split):
+    check_served_as_stored(made, exported, split)
 
 
 def test_date_parts_are_on_their_circles(exported):
     moments = ["2020-02-29T13:45:10Z", "1999-12-31 00:00", None, "no date", "2021-07-04"]
-    found = _transform(exported, when=moments)["when_xf"]
+    found = transform(exported, when=moments)["when_xf"]
     for row, moment in ((0, datetime.datetime(2020, 2, 29, 13, 45)), (1, datetime.datetime(1999, 12, 31))):
         parts = [
             (moment.month - 1, 12),
@@ -169,7 +128,7 @@ def test_days_passed_are_scaled_by_train(made, exported):
         for moment in (datetime.datetime.fromisoformat(text.decode()) for text in _column(made, "when"))
     ]
     days = np.array(days, np.float32).astype(np.float64)
-    found = _transform(exported, when=["2019-06-01T06:00:00", "2030-01-01"])["when_xf"][:, -1]
+    found = transform(exported, when=["2019-06-01T06:00:00", "2030-01-01"])["when_xf"][:, -1]
     expected = [(18048.25 - days.mean()) / days.std(), (21915 - days.mean()) / days.std()]
     assert found == pytest.approx(expected, rel=1e-3)
 
@@ -177,7 +136,7 @@ def test_days_passed_are_scaled_by_train(made, exported):
 def test_text_becomes_the_ids_of_its_first_tokens(exported, plan):
     (ids, _count) = next(feature for feature in plan.features if feature.name == "note").inputs
     assert (ids.size, ids.length) == (1 + 12 + 2, 4)
-    found = _transform(
+    found = transform(
         exported, note=["good", "GOOD!", "good, bad", None, "unheard", "été the the the the the"]
     )
     tokens, counts = found["note_xf"], found["note_xf_tokens"]
@@ -194,7 +153,7 @@ def test_text_becomes_the_ids_of_its_first_tokens(exported, plan):
 
 def test_robust_scaling_after_clipping(made, exported):
     there = np.clip(np.array(_column(made, "speed"), np.float64), 0, 60)
-    answer = _transform(exported, speed=[-500.0, 0.0, 60.0, 1e9, None, math.nan])
+    answer = transform(exported, speed=[-500.0, 0.0, 60.0, 1e9, None, math.nan])
     found = answer["speed_xf"][:, 0]
     assert found[0] == found[1]
     assert found[2] == found[3]
@@ -207,11 +166,11 @@ def test_robust_scaling_after_clipping(made, exported):
 
 
 def test_a_missing_category_takes_the_most_frequent(exported):
-    assert _transform(exported, zone=["a", "b", None, ""])["zone_xf"][:, 0].tolist() == [1, 2, 1, 1]
+    assert transform(exported, zone=["a", "b", None, ""])["zone_xf"][:, 0].tolist() == [1, 2, 1, 1]
 
 
 def test_hashes_stay_below_their_size(exported):
-    found = _transform(exported, plate=["p1", "p1", "unseen", None])["plate_xf"][:, 0]
+    found = transform(exported, plate=["p1", "p1", "unseen", None])["plate_xf"][:, 0]
     assert found[0] == found[1]
     assert (found[:3] >= 1).all()
     assert (found[:3] <= 16).all()
@@ -219,11 +178,11 @@ def test_hashes_stay_below_their_size(exported):
 
 
 def test_a_missing_boolean_takes_the_most_frequent(exported):
-    assert _transform(exported, late=[1, 0, None])["late_xf"][:, 0].tolist() == [1, 0, 1]
+    assert transform(exported, late=[1, 0, None])["late_xf"][:, 0].tolist() == [1, 0, 1]
 
 
 def test_a_cross_takes_buckets_of_numbers(exported):
-    found = _transform(exported, zone=["a", "a", "b", None, "a"], weight=[9.0, 8.0, 9.0, 9.0, None])
+    found = transform(exported, zone=["a", "a", "b", None, "a"], weight=[9.0, 8.0, 9.0, 9.0, None])
     ids = found["zone and speed_xf"][:, 0]
     assert ids[0] == ids[1]  # the same bucket of weight
     assert ids[0] != ids[2]

@@ -6,19 +6,12 @@ import math
 
 import numpy as np
 import pytest
-import tensorflow as tf
-import tensorflow_transform as tft
 from odd_rows import FEATURES, LABEL
+from served_features import check_served_as_stored, column, transform
 
-from components.records import read_serialized, split_files
 from components.transform.plan import FeaturePlan, bucket_name, input_name
 
 pytestmark = pytest.mark.slow
-
-
-def _read(artifact, split):
-    """All serialized rows of a split."""
-    return np.concatenate([rows for file in split_files(artifact, split) for rows in read_serialized(file)])
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +22,10 @@ def plan(trained):
 @pytest.fixture(scope="module")
 def train(trained):
     """Column to its values in train as numpy holds them; None where a row has none."""
-    examples = [tf.train.Example.FromString(row) for row in _read(trained["examples"], "train").tolist()]
-    columns = {}
-    for name in [*FEATURES, LABEL]:
-        cells = []
-        for example in examples:
-            feature = example.features.feature[name]
-            values = getattr(feature, feature.WhichOneof("kind")).value if feature.WhichOneof("kind") else ()
-            cells.append(values[0] if values else None)
-        columns[name] = cells
-    return columns
+    return {
+        name: [cell[0] if cell else None for cell in column(trained["examples"], name)]
+        for name in [*FEATURES, LABEL]
+    }
 
 
 def _numbers(cells):
@@ -47,34 +34,13 @@ def _numbers(cells):
 
 
 def _transform(served, **columns):
-    """One answer a row; a value of None is left out of its row."""
-    rows = []
-    for values in zip(*columns.values()):
-        example = tf.train.Example()
-        for name, value in zip(columns, values):
-            if isinstance(value, str):
-                example.features.feature[name].bytes_list.value.append(value.encode())
-            elif isinstance(value, float):
-                example.features.feature[name].float_list.value.append(value)
-            elif value is not None:
-                example.features.feature[name].int64_list.value.append(value)
-        rows.append(example.SerializeToString())
-    answer = served.signatures["transform_features"](examples=tf.constant(rows))
-    return {name: tensor.numpy()[:, 0].tolist() for name, tensor in answer.items()}
+    """Transformed feature to its one value of each row."""
+    return {name: values[:, 0].tolist() for name, values in transform(served, **columns).items()}
 
 
 @pytest.mark.parametrize("split", ["train", "eval", "test"])
-def test_serving_transforms_as_training_did(trained, served, plan, split):
-    served_features = served.signatures["transform_features"](
-        examples=tf.constant(_read(trained["examples"], split))
-    )
-    spec = tft.TFTransformOutput(trained["transform_graph"].uri).transformed_feature_spec()
-    stored = tf.io.parse_example(_read(trained["transformed_examples"], split), spec)
-    assert set(stored) == {tensor.name for tensor in plan.inputs} | {plan.label_input}
-    assert set(served_features) == set(stored)
-    for name, tensor in stored.items():
-        assert served_features[name].numpy().tobytes() == tensor.numpy().tobytes(), name
-        assert not np.isnan(tensor.numpy()).any()
+def test_serving_transforms_as_training_did(trained, served, split):
+    check_served_as_stored(trained, served, split)
 
 
 def test_z_score(served, train):

@@ -1,8 +1,21 @@
 """The `model` and `train` sections."""
 
+from components.trainer.config.augment import AugmentConfig, ColorConfig
+from components.trainer.config.callbacks import PlateauConfig, TensorBoardConfig
+from components.trainer.config.input import InputConfig
 from components.trainer.config.model import ModelConfig
 from components.trainer.config.optimizer import OptimizerConfig
 from components.trainer.config.schedule import LearningRateConfig
 from components.trainer.config.train import TrainConfig
 
-__all__ = ["LearningRateConfig", "ModelConfig", "OptimizerConfig", "TrainConfig"]
+__all__ = [
+    "AugmentConfig",
+    "ColorConfig",
+    "InputConfig",
+    "LearningRateConfig",
+    "ModelConfig",
+    "OptimizerConfig",
+    "PlateauConfig",
+    "TensorBoardConfig",
+    "TrainConfig",
+]

@@ -45,13 +45,13 @@ def fit(
       checkpoint: path of the checkpoint; None: keep none.
 
     Raises:
-      UserError: the loss is no number any more.
+      UserError: the loss or a weight is no number any more.
     """
     asked, watchers = callbacks(train, run_uri, train.epochs * fed.steps // fed.steps_at_once)
     kept = Checkpoint(checkpoint, watchers)
     done = kept.epochs
     line = EpochLine(fed.steps * fed.batch_size, train.epochs)
-    finite = StopOnNonFinite(fed.steps_at_once)
+    finite = StopOnNonFinite(fed)
     log = EpochLog(run_uri, kept.history)
     model.fit(
         fed.batches_from(done),
@@ -63,5 +63,5 @@ def fit(
         callbacks=[finite, *asked, line, log, kept],
         verbose=0,
     )
-    finite.explain(fed, evaluation, plan)
+    finite.explain(evaluation, plan)
     return Fitted(kept.history, done, line.rows_a_second, line.seconds)

@@ -91,7 +91,8 @@ def _within(length: int, centre: tf.Tensor, side: tf.Tensor) -> tf.Tensor:
     """Which places of an axis a box covers, [n, length]."""
     middle, half = tf.floor(centre * length), side * length / 2
     places = tf.range(length, dtype=tf.float32)[None, :]
-    low, high = tf.round(middle - half)[:, None], tf.round(middle + half)[:, None]
+    # Half away from zero upwards, so that a box keeps its side wherever it lies.
+    low, high = tf.floor(middle - half + 0.5)[:, None], tf.floor(middle + half + 0.5)[:, None]
     return (places >= low) & (places < high)
 
 

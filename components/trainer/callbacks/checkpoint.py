@@ -60,9 +60,10 @@ class Checkpoint(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         if not self.epochs:
             return
-        variables = _variables(self.model)
         with self.model.distribute_strategy.scope():
-            for i, variable in enumerate(variables):
+            if not self.model.optimizer.built:
+                self.model.optimizer.build(self.model.trainable_variables)
+            for i, variable in enumerate(_variables(self.model)):
                 variable.assign(self._arrays[f"variable_{i}"])
         for name, watcher in self._watchers.items():
             for attribute, value in self._saved["watchers"][name].items():
@@ -76,8 +77,7 @@ class Checkpoint(keras.callbacks.Callback):
         values = {name: float(value) for name, value in (logs or {}).items()}
         for name, value in values.items():
             self.history.setdefault(name, []).append(value)
-        finite = np.isfinite([values.get("loss", 0.0), values.get("val_loss", 0.0)]).all()
-        if not self._path or not finite:
+        if not self._path:
             return
         self._saved.update(
             version=_VERSION,
@@ -89,6 +89,11 @@ class Checkpoint(keras.callbacks.Callback):
             f"variable_{i}": keras.ops.convert_to_numpy(variable)
             for i, variable in enumerate(_variables(self.model))
         }
+        losses = np.array([values.get("loss", 0.0), values.get("val_loss", 0.0)])
+        if not all(
+            np.isfinite(array).all() for array in (losses, *arrays.values()) if array.dtype.kind == "f"
+        ):
+            return
         for name, watcher in self._watchers.items():
             for i, weights in enumerate(getattr(watcher, _BEST, None) or ()):
                 arrays[f"{name}_{_BEST}_{i}"] = weights

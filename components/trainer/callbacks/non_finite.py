@@ -1,4 +1,4 @@
-"""Stop when the loss is no number any more, and say what made it so."""
+"""Stop when the loss or a weight is no number any more, and say what made it so."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ _SHOWN = 3
 
 
 class StopOnNonFinite(keras.callbacks.Callback):
-    """Ends the training when the loss becomes NaN or infinite; `explain` then says why.
+    """Ends the training when the loss or a weight becomes NaN or infinite; `explain` then says why.
+
+    The weights are looked at after each epoch: relu makes 0 of NaN, so that a layer may be lost without
+    a trace in the loss.
 
     Args:
-      steps_at_once: the loss is seen after so many steps.
+      fed: the train rows.
     """
 
-    def __init__(self, steps_at_once: int) -> None:
+    def __init__(self, fed: Fed) -> None:
         super().__init__()
-        self._at_once = steps_at_once
+        self._fed = fed
         self._epoch = 0
-        self._found: tuple[str, float, int] | None = None
+        # What became no number, and in which of the epoch's steps at the latest; 0: in evaluation.
+        self._found: tuple[str, int] | None = None
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch = epoch
@@ -36,14 +40,20 @@ class StopOnNonFinite(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self._look("val_loss", logs, 0)
+        weights = _not_finite(self.model)
+        if weights and not self._found:
+            self._stop(f"{weights} became nan or infinite", self._fed.steps)
 
     def _look(self, name: str, logs: Any, steps: int) -> None:
         value = float((logs or {}).get(name, 0.0))
         if not self._found and not math.isfinite(value):
-            self._found = (name, value, steps)
-            self.model.stop_training = True
+            self._stop(f"the {name} became {value}", steps)
 
-    def explain(self, fed: Fed, evaluation: tf.data.Dataset, plan: FeaturePlan) -> None:
+    def _stop(self, found: str, steps: int) -> None:
+        self._found = (found, steps)
+        self.model.stop_training = True
+
+    def explain(self, evaluation: tf.data.Dataset, plan: FeaturePlan) -> None:
         """Nothing when all went well.
 
         Looks through the batches once more, which are the same ones, for an input that is at fault.
@@ -53,22 +63,23 @@ class StopOnNonFinite(keras.callbacks.Callback):
         """
         if not self._found:
             return
-        name, value, steps = self._found
-        batches = evaluation if name == "val_loss" else fed.batches_from(self._epoch).take(steps)
+        found, steps = self._found
+        epoch = f"epoch {self._epoch + 1}"
+        batches = self._fed.batches_from(self._epoch).take(steps) if steps else evaluation
         for i, rows in enumerate(batches):
             at_fault = _at_fault(rows, plan)
             if at_fault:
-                place = "the eval rows" if name == "val_loss" else f"step {i + 1} of epoch {self._epoch + 1}"
                 raise UserError(
-                    f"the {name} became {value}: {at_fault} in {place}",
+                    f"{found}: {at_fault} in {f'step {i + 1} of {epoch}' if steps else 'the eval rows'}",
                     where="train",
                     fix="mend the data, or impute or drop the column in features",
                 )
-        seen = f", found after step {steps}" if steps else ""
-        since = f" (within {self._at_once} steps)" if steps and self._at_once > 1 else ""
+        weights = _not_finite(self.model)
         raise UserError(
-            f"the {name} became {value} in epoch {self._epoch + 1}{seen}{since}; every input is finite"
-            + _layers(self.model),
+            f"{found} in {epoch}"
+            + (f", within the {self._fed.steps_at_once} steps up to step {steps}" if steps else "")
+            + "; every input is finite"
+            + (f"; what is not: {weights}" if weights and weights not in found else ""),
             where="train.learning_rate.peak",
             fix="lower the learning rate, or scale the numeric features",
         )
@@ -89,14 +100,12 @@ def _at_fault(rows: Any, plan: FeaturePlan) -> str:
     return ""
 
 
-def _layers(model: keras.Model) -> str:
-    """The layers whose weights are no numbers any more."""
+def _not_finite(model: keras.Model) -> str:
+    """The weights that are no numbers any more; empty: all are."""
     bad = [
         variable.path
         for variable in model.trainable_variables
         if not bool(keras.ops.all(keras.ops.isfinite(variable)))
     ]
-    if not bad:
-        return ""
     more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
-    return f"; weights that are not: {', '.join(bad[:_SHOWN])}{more}"
+    return ", ".join(bad[:_SHOWN]) + more

@@ -47,7 +47,7 @@ def command(runs: tuple[str, ...], path: str, port: int, home: str | None) -> No
 
 
 def logs(store: Store, wanted: tuple[str, ...]) -> dict[str, Path]:
-    """Run to the folder of TensorBoard's logs, for each run that is wanted; the latest that has one when none is.
+    """Run to the folder of TensorBoard's logs, of each run that is wanted; none: of the latest that has some.
 
     Raises:
       UserError: there is no such run, or it has no logs.

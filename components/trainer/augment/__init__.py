@@ -79,7 +79,7 @@ def augmented(
                 inputs[tensor.name] = augment_image(inputs[tensor.name], config, seeds[i])
             elif _is_text(tensor):
                 inputs[tensor.name] = augment_tokens(inputs[tensor.name], config, seeds[i])
-        changed: Rows = (inputs, *rows[1:])  # type: ignore[assignment]
+        changed: Rows = (inputs, *rows[1:])
         return mix(changed, config, plan, seeds[-1]) if config.mixes else changed
 
     return batches.enumerate(first).map(augment, num_parallel_calls=tf.data.AUTOTUNE)

@@ -18,7 +18,7 @@ def with_soft_labels(plan: FeaturePlan) -> Callable[..., Rows]:
     classes = len(plan.label.classes)
 
     def soften(inputs: Any, label: tf.Tensor, *weight: tf.Tensor) -> Rows:
-        return inputs, tf.one_hot(label[:, 0], classes), *weight  # type: ignore[return-value]
+        return inputs, tf.one_hot(label[:, 0], classes), *weight
 
     return soften
 
@@ -65,7 +65,7 @@ def mixup(rows: Rows, share: tf.Tensor, partner: tf.Tensor) -> Rows:
         mixed = own * mixed + (1 - own) * tf.gather(mixed, partner)
         return as_pixels(mixed) if values.dtype == tf.uint8 else mixed
 
-    return {name: blend(values) for name, values in rows[0].items()}, *_labels(rows, share, partner)  # type: ignore[return-value]
+    return {name: blend(values) for name, values in rows[0].items()}, *_labels(rows, share, partner)
 
 
 def cutmix(rows: Rows, share: tf.Tensor, centre: tf.Tensor, partner: tf.Tensor) -> Rows:
@@ -84,7 +84,7 @@ def cutmix(rows: Rows, share: tf.Tensor, centre: tf.Tensor, partner: tf.Tensor) 
     box = inside_y[:, :, None] & inside_x[:, None, :]
     mixed = tf.where(box[..., None], tf.gather(images, partner), images)
     left = 1 - tf.reduce_mean(tf.cast(box, tf.float32), axis=(1, 2))
-    return {name: mixed}, *_labels(rows, left, partner)  # type: ignore[return-value]
+    return {name: mixed}, *_labels(rows, left, partner)
 
 
 def _within(length: int, centre: tf.Tensor, side: tf.Tensor) -> tf.Tensor:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
 from components.section import Section
 
-_SHARE = {"ge": 0.0, "lt": 1.0}
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
 class ColorConfig(Section):
     """How far colours move, drawn anew for each image."""
 
-    brightness: float = Field(
-        0.0, **_SHARE, description="adds up to this share of full brightness, or takes it"
+    brightness: Share = Field(0.0, description="adds up to this share of full brightness, or takes it")
+    contrast: Share = Field(
+        0.0, description="distance from the image's mean, times 1 plus or minus up to this"
     )
-    contrast: float = Field(
-        0.0, **_SHARE, description="distance from the image's mean, times 1 plus or minus up to this"
-    )
-    saturation: float = Field(
+    saturation: Share = Field(
         0.0,
-        **_SHARE,
         description="distance from grey, times 1 plus or minus up to this; images of 3 channels",
     )
 
@@ -36,8 +33,8 @@ class AugmentConfig(Section):
     crop: NonNegativeInt = Field(
         0, description="images: padded by so many black pixels, then cut back to size at a random place"
     )
-    translate: float = Field(
-        0.0, **_SHARE, description="images: shifted by up to this share of height and width, in whole pixels"
+    translate: Share = Field(
+        0.0, description="images: shifted by up to this share of height and width, in whole pixels"
     )
     rotate: float = Field(0.0, ge=0.0, le=180.0, description="images: turned by up to so many degrees")
     color: ColorConfig = ColorConfig()
@@ -51,11 +48,11 @@ class AugmentConfig(Section):
         description="images: a box of another replaces 1 - l of the area, and of the label (Yun et al. "
         "2019); with mixup too, each batch gets one of both",
     )
-    token_drop: float = Field(
-        0.0, **_SHARE, description="texts: each token is left out with this probability, one always stays"
+    token_drop: Share = Field(
+        0.0, description="texts: each token is left out with this probability, one always stays"
     )
-    token_swap: float = Field(
-        0.0, **_SHARE, description="texts: neighbouring tokens change places with this probability"
+    token_swap: Share = Field(
+        0.0, description="texts: neighbouring tokens change places with this probability"
     )
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -13,7 +15,7 @@ import tensorflow as tf
 from example_files import plan_of, write_examples
 
 from components.errors import UserError
-from components.trainer import bottleneck, checkpoints, learning
+from components.trainer import bottleneck, checkpoints, devices, learning
 from components.trainer.config import TrainConfig
 from components.trainer.feed import evaluation, feed
 from components.trainer.fitting import fit
@@ -65,19 +67,20 @@ def build(plan=PLAN):
     return keras.Model(inputs, keras.layers.Dense(1)(hidden))
 
 
-def train(files, folder, *, extra=None, checkpoint=None, monkeypatch=None, plan=PLAN, **options):
+def train(files, folder, *, extra=None, checkpoint=None, plan=PLAN, **options):
     """Trains as the executor does; the model and how it went."""
     options = {"learning_rate": {"schedule": "constant", "peak": 0.01}, **options}
     config = TrainConfig(batch_size=32, steps_per_execution=2, epochs=EPOCHS, **options)
     keras.utils.set_random_seed(config.seed)
     fed = feed(files["train"], plan, config, folder / "scratch")
     watched = evaluation(files["eval"], plan, config, folder / "scratch")
-    model = build(plan)
-    model.compile(
-        learning.optimizer(config, fed.steps * config.epochs),
-        learning.loss(plan),
-        steps_per_execution=fed.steps_at_once,
-    )
+    with devices.strategy(config.strategy).scope():
+        model = build(plan)
+        model.compile(
+            learning.optimizer(config, fed.steps * config.epochs),
+            learning.loss(plan),
+            steps_per_execution=fed.steps_at_once,
+        )
     if extra:
         plain = model.fit
         model.fit = lambda *args, callbacks, **kw: plain(*args, callbacks=[*callbacks, extra], **kw)
@@ -142,6 +145,47 @@ class TestResume:
             assert fitted.resumed == resumed
             assert fitted.history == expected.history
             assert same_weights(model, whole)
+
+    @pytest.mark.slow
+    def test_on_two_devices(self, tmp_path):
+        done = subprocess.run(
+            [sys.executable, "-c", _ON_TWO_DEVICES, str(tmp_path)],
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stdout.splitlines()[-1] == "resumed on 2, same"
+
+
+# The number of logical devices is fixed once TensorFlow has looked, so this runs in a process of its own.
+_ON_TWO_DEVICES = f"""
+import sys
+from pathlib import Path
+sys.path[:0] = {[str(p) for p in sys.path if "tests" in p]!r}
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+import numpy as np
+from test_fitting import Killed, KillIn, columns, train, write_examples
+
+here = Path(sys.argv[1])
+files = {{
+    "train": write_examples(here / "train", columns()),
+    "eval": write_examples(here / "eval", columns(120, seed=1), files=1),
+}}
+options = {{"strategy": "mirrored", "input": {{"cache": "file"}}}}
+whole, _ = train(files, here / "whole", **options)
+place = str(here / "key.npz")
+try:
+    train(files, here / "killed", checkpoint=place, extra=KillIn(1), **options)
+except Killed:
+    pass
+model, fitted = train(files, here / "resumed", checkpoint=place, **options)
+assert fitted.resumed == 1
+# Two threads may add up gradients in either order.
+for a, b in zip(model.get_weights(), whole.get_weights(), strict=True):
+    np.testing.assert_allclose(a, b, atol=1e-6)
+print(f"resumed on {{model.distribute_strategy.num_replicas_in_sync}}, same")
+"""
 
 
 class TestPlace:
@@ -267,7 +311,7 @@ class TestNonFinite:
 
 class TestLogs:
     def test_a_line_and_a_row_an_epoch(self, files, tmp_path, caplog):
-        with caplog.at_level("INFO"):
+        with caplog.at_level("INFO", logger="absl"):
             _, fitted = train(files, tmp_path)
         lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("epoch ")]
         assert [line.split()[1] for line in lines] == [f"{i}/{EPOCHS}" for i in range(1, EPOCHS + 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ class Executor(base_executor.BaseExecutor):
         precision = devices.precision(train.precision)
         keras.config.set_dtype_policy(precision)
         strategy = devices.strategy(train.strategy)
-        with tempfile.TemporaryDirectory(dir=self._get_tmp_dir(), ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(dir=self._local_folder(), ignore_cleanup_errors=True) as scratch:
             fed = feed(split_files(examples, "train"), plan, train, Path(scratch))
             watched = evaluation(split_files(examples, "eval"), plan, train, Path(scratch))
             with strategy.scope():
@@ -78,6 +79,11 @@ class Executor(base_executor.BaseExecutor):
         )
         if place:
             checkpoints.remove(place)
+
+    def _local_folder(self) -> str | None:
+        """Where TFX wants what is temporary; None, the system's own place, where that is no local folder."""
+        folder = self._get_tmp_dir()
+        return folder if os.path.isdir(folder) else None
 
 
 def _in_float32(

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from components.trainer.callbacks import Checkpoint, EpochLine, EpochLog, StopOnNonFinite, callbacks
+from components.trainer.callbacks import (
+    Checkpoint,
+    EpochLine,
+    EpochLog,
+    StopOnNonFinite,
+    callbacks,
+    write_earlier_epochs,
+)
 from components.trainer.config import TrainConfig
 from components.trainer.feed import Fed
 from components.transform.plan import FeaturePlan
@@ -53,6 +60,7 @@ def fit(
     line = EpochLine(fed.steps * fed.batch_size, train.epochs)
     finite = StopOnNonFinite(fed)
     log = EpochLog(run_uri, kept.history)
+    write_earlier_epochs(run_uri, kept.history)
     model.fit(
         fed.batches_from(done),
         initial_epoch=done,

@@ -23,21 +23,23 @@ _HOST = "127.0.0.1"
 
 
 @click.command("tensorboard")
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("--path", default=".", type=click.Path(), show_default=True, help="The project.")
+@click.argument("runs", metavar="[RUN]... [PATH]", nargs=-1)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=6006, show_default=True, help="0 takes a free one."
 )
 @home_option
-def command(runs: tuple[str, ...], path: str, port: int, home: str | None) -> None:
-    """Show how the model of each RUN learned, at 127.0.0.1, until Ctrl-C.
+def command(runs: tuple[str, ...], port: int, home: str | None) -> None:
+    """Show how the model of each RUN of the project in PATH learned, at 127.0.0.1, until Ctrl-C.
 
     RUN is a run's id or the start of one; left out: the latest run that trained or took a trained model
-    from the cache. Several are shown together, for comparison.
+    from the cache. Several are shown together, for comparison. [default PATH: .]
     """
     from pipeline.metadata.store import open_store
 
-    found = logs(open_store(home_of(path, home)), runs)
+    path = "."
+    if runs and Path(runs[-1]).exists():
+        *runs, path = runs  # type: ignore[assignment]
+    found = logs(open_store(home_of(path, home)), tuple(runs))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with tempfile.TemporaryDirectory(prefix="headrace-tensorboard-") as folder:
         # Links, since TensorBoard takes one folder, and names a run by its path below that.

@@ -43,7 +43,7 @@ def test_the_latest_run_one_by_name_and_several(own_model):
     assert names == {trained[0]}
     own_model.run("--to", "Trainer")
     latest = own_model.store.runs(1)[0].id
-    _, names = shown(trained[-1], latest, "--path", folder, cwd=folder.parent)
+    _, names = shown(trained[-1], latest, folder, cwd=folder.parent)
     assert names == {trained[-1], latest}
 
 

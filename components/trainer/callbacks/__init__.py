@@ -6,12 +6,13 @@ import keras
 
 from components.errors import UserError
 from components.trainer.callbacks.checkpoint import Checkpoint
+from components.trainer.callbacks.earlier_epochs import write_earlier_epochs
 from components.trainer.callbacks.epoch_line import EpochLine
 from components.trainer.callbacks.epoch_log import EpochLog
 from components.trainer.callbacks.non_finite import StopOnNonFinite
 from components.trainer.config import TrainConfig
 
-__all__ = ["Checkpoint", "EpochLine", "EpochLog", "StopOnNonFinite", "callbacks"]
+__all__ = ["Checkpoint", "EpochLine", "EpochLog", "StopOnNonFinite", "callbacks", "write_earlier_epochs"]
 
 # Monitors that look at the eval loss remember it from epoch to epoch, and checkpoints must hold that.
 Watchers = dict[str, keras.callbacks.Callback]

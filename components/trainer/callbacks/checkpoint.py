@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import time
 from typing import Any
 
 import keras
@@ -15,6 +17,8 @@ from tfx.dsl.io import fileio
 _REMEMBERED = ("wait", "best", "best_epoch", "stopped_epoch", "cooldown_counter")
 _BEST = "best_weights"
 _VERSION = 1
+# Writing that takes longer than these seconds must not take more than this share of the time.
+_SOON, _SHARE = 1.0, 0.05
 
 
 class Checkpoint(keras.callbacks.Callback):
@@ -22,7 +26,8 @@ class Checkpoint(keras.callbacks.Callback):
 
     Keras's BackupAndRestore keeps the first three, so that after it early stopping counts anew and the
     best weights of the time before are lost. Here the run ends with the weights that it would have
-    had without the interruption, bit by bit. It must come last among the callbacks.
+    had without the interruption, bit by bit. It must come last among the callbacks. Where writing takes
+    seconds and epochs are short, some are passed over.
 
     Args:
       path: of the one file, which is replaced as a whole; None: remember the history alone.
@@ -33,6 +38,7 @@ class Checkpoint(keras.callbacks.Callback):
         super().__init__()
         self._path, self._watchers = path, watchers
         self._arrays: dict[str, np.ndarray] = {}
+        self._written, self._took = -math.inf, 0.0
         self._saved: dict[str, Any] = {"epochs": 0, "stopped": False, "history": {}, "watchers": {}}
         if path and fileio.exists(path):
             with fileio.open(path, "rb") as stream, np.load(io.BytesIO(stream.read())) as file:
@@ -77,7 +83,9 @@ class Checkpoint(keras.callbacks.Callback):
         values = {name: float(value) for name, value in (logs or {}).items()}
         for name, value in values.items():
             self.history.setdefault(name, []).append(value)
-        if not self._path:
+        began = time.monotonic()
+        too_soon = self._took > _SOON and began - self._written < self._took / _SHARE
+        if not self._path or too_soon:
             return
         self._saved.update(
             version=_VERSION,
@@ -98,6 +106,8 @@ class Checkpoint(keras.callbacks.Callback):
             for i, weights in enumerate(getattr(watcher, _BEST, None) or ()):
                 arrays[f"{name}_{_BEST}_{i}"] = weights
         self._write(self._path, arrays)
+        self._written = time.monotonic()
+        self._took = self._written - began
 
     def _write(self, path: str, arrays: dict[str, np.ndarray]) -> None:
         content = io.BytesIO()

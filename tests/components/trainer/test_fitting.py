@@ -92,6 +92,18 @@ def same_weights(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a.get_weights(), b.get_weights(), strict=True))
 
 
+def scalars(folder):
+    """Tag and epoch to value of what TensorBoard shows of the epochs."""
+    return {
+        (value.tag, event.step): float(tf.make_ndarray(value.tensor))
+        for file in folder.glob("*tfevents*")
+        for record in tf.data.TFRecordDataset(str(file)).as_numpy_iterator()
+        for event in [tf.compat.v1.Event.FromString(record)]
+        for value in event.summary.value
+        if value.tag in ("epoch_loss", "epoch_auc")
+    }
+
+
 class TestResume:
     @pytest.mark.parametrize(
         "options",
@@ -125,6 +137,10 @@ class TestResume:
         assert (tmp_path / "again" / "epochs.csv").read_text() == (
             tmp_path / "whole" / "epochs.csv"
         ).read_text()
+        for folder in ("train", "validation"):
+            found = scalars(tmp_path / "again" / folder)
+            assert found == scalars(tmp_path / "whole" / folder)
+            assert {step for _, step in found} == set(range(EPOCHS))
 
     def test_without_a_checkpoint_it_begins_anew(self, files, tmp_path):
         with pytest.raises(Killed):

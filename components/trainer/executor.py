@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -15,18 +18,17 @@ from tfx.utils import path_utils
 
 from components.base import say
 from components.records import split_files
-from components.trainer import data, devices, learning, models
-from components.trainer.callbacks import Pace, callbacks, refuse_nan
+from components.trainer import checkpoints, devices, learning, models
+from components.trainer.bottleneck import measure
 from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.export import export
-from components.trainer.feed import feed
+from components.trainer.feed import evaluation, feed
+from components.trainer.fitting import Fitted, fit
 from components.transform.plan import FeaturePlan
-
-_EVAL_BATCH = 4096
 
 
 class Executor(base_executor.BaseExecutor):
-    """Writes Format-Serving/ in the model artifact and TensorBoard's logs in the model run."""
+    """Writes Format-Serving/ in the model artifact; TensorBoard's logs and epochs.csv in the model run."""
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
         examples = artifact_utils.get_single_instance(input_dict["examples"])
@@ -43,33 +45,29 @@ class Executor(base_executor.BaseExecutor):
         precision = devices.precision(train.precision)
         keras.config.set_dtype_policy(precision)
         strategy = devices.strategy(train.strategy)
-        fed = feed(split_files(examples, "train"), plan, train)
-        with strategy.scope():
-            model = build(plan, model_config)
-            model.compile(
-                learning.optimizer(train, fed.steps * train.epochs),
-                learning.loss(plan),
-                **learning.compiled_metrics(plan),
-                steps_per_execution=fed.steps_at_once,
+        with tempfile.TemporaryDirectory(dir=self._local_folder(), ignore_cleanup_errors=True) as scratch:
+            fed = feed(split_files(examples, "train"), plan, train, Path(scratch))
+            watched = evaluation(split_files(examples, "eval"), plan, train, Path(scratch))
+            with strategy.scope():
+                model = build(plan, model_config)
+                model.compile(
+                    learning.optimizer(train, fed.steps * train.epochs),
+                    learning.loss(plan, soft_labels=fed.soft_labels),
+                    **learning.compiled_metrics(plan, soft_labels=fed.soft_labels),
+                    steps_per_execution=fed.steps_at_once,
+                )
+            place = (
+                checkpoints.place(self._context, input_dict, exec_properties) if train.checkpoint else None
             )
-        watched = data.load(split_files(examples, "eval"), plan)
-        evaluation = tf.data.Dataset.from_tensor_slices(watched).batch(_EVAL_BATCH)
-        pace = Pace(rows=fed.steps * fed.batch_size)
-        history = model.fit(
-            fed.batches,
-            epochs=train.epochs,
-            steps_per_epoch=fed.steps,
-            validation_data=evaluation,
-            callbacks=[*callbacks(train, run.uri), pace],
-            verbose=0,
-        ).history
-        refuse_nan(history)
+            fitted = fit(model, fed, watched, plan, train, run.uri, place)
+            served = _in_float32(model, build, plan, model_config, precision)
+            sides = measure(model, fed, rows_a_second=fitted.rows_a_second, seconds=fitted.seconds)
 
         folder = path_utils.serving_model_dir(model_artifact.uri)
         fileio.makedirs(folder)
         transform = tft.TFTransformOutput(graph.uri)
         export(
-            _in_float32(model, build, plan, model_config, precision),
+            served,
             plan,
             transform,
             exec_properties["name"],
@@ -77,8 +75,15 @@ class Executor(base_executor.BaseExecutor):
         )
         say(
             model_artifact,
-            _account(history, plan, model, train, strategy, precision, pace.rows_a_second),
+            _account(fitted, model, train, strategy, precision) + (f"; {sides}" if sides else ""),
         )
+        if place:
+            checkpoints.remove(place)
+
+    def _local_folder(self) -> str | None:
+        """Where TFX wants what is temporary; None, the system's own place, where that is no local folder."""
+        folder = self._get_tmp_dir()
+        return folder if os.path.isdir(folder) else None
 
 
 def _in_float32(
@@ -92,28 +97,29 @@ def _in_float32(
 
 
 def _account(
-    history: dict[str, list[float]],
-    plan: FeaturePlan,
+    fitted: Fitted,
     model: keras.Model,
     train: TrainConfig,
     strategy: tf.distribute.Strategy,
     precision: str,
-    pace: float,
 ) -> str:
-    best = min(range(len(history["val_loss"])), key=history["val_loss"].__getitem__)
-    if not train.early_stopping:
-        best = len(history["val_loss"]) - 1
+    history = fitted.history
+    epochs = len(history["loss"])
+    best = epochs - 1
+    if train.keep == "best":
+        best = min(range(epochs), key=history["val_loss"].__getitem__)
     measured = ", ".join(
         f"{name.removeprefix('val_')} {values[best]:.4f}"
         for name, values in history.items()
         if name.startswith("val_")
     )
-    epochs = len(history["loss"])
     stopped = (
         f"stopped after {epochs} of {train.epochs} epochs" if epochs < train.epochs else f"{epochs} epochs"
     )
+    resumed = f", the first {fitted.resumed} before an interruption" if fitted.resumed else ""
     replicas = strategy.num_replicas_in_sync
     return (
-        f"{model.name}, {model.count_params():,} parameters, {stopped}; eval {measured} (epoch {best + 1}); "
-        f"{pace:,.0f} rows/s, {precision} on {replicas} device{'s' if replicas > 1 else ''}"
+        f"{model.name}, {model.count_params():,} parameters, {stopped}{resumed}; eval {measured} "
+        f"(epoch {best + 1}); {fitted.rows_a_second:,.0f} rows/s, {precision} on {replicas} "
+        f"device{'s' if replicas > 1 else ''}"
     )

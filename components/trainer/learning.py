@@ -49,24 +49,34 @@ def optimizer(config: TrainConfig, steps: int) -> keras.optimizers.Optimizer:
     return keras.optimizers.SGD(rate, momentum=chosen.momentum)
 
 
-def loss(plan: FeaturePlan) -> keras.losses.Loss:
-    """The task's loss on logits."""
+def loss(plan: FeaturePlan, *, soft_labels: bool = False) -> keras.losses.Loss:
+    """The task's loss on logits.
+
+    Args:
+      soft_labels: labels are [batch, classes] probabilities rather than [batch, 1] ids.
+    """
     if plan.label.task == "binary":
         return keras.losses.BinaryCrossentropy(from_logits=True)
+    if soft_labels:
+        return keras.losses.CategoricalCrossentropy(from_logits=True)
     if plan.label.task == "multiclass":
         return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     return keras.losses.MeanSquaredError()
 
 
-def compiled_metrics(plan: FeaturePlan) -> dict[str, list[keras.metrics.Metric]]:
+def compiled_metrics(
+    plan: FeaturePlan, *, soft_labels: bool = False
+) -> dict[str, list[keras.metrics.Metric]]:
     """The metrics as `compile` takes them: weighted where the rows are."""
-    return {"weighted_metrics" if plan.weight else "metrics": metrics(plan)}
+    return {"weighted_metrics" if plan.weight else "metrics": metrics(plan, soft_labels=soft_labels)}
 
 
-def metrics(plan: FeaturePlan) -> list[keras.metrics.Metric]:
+def metrics(plan: FeaturePlan, *, soft_labels: bool = False) -> list[keras.metrics.Metric]:
     """What is followed on the eval split while training."""
     if plan.label.task == "binary":
         return [keras.metrics.AUC(from_logits=True, name="auc")]
+    if soft_labels:
+        return [keras.metrics.CategoricalAccuracy(name="accuracy")]
     if plan.label.task == "multiclass":
         return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
     return [keras.metrics.RootMeanSquaredError(name="rmse")]

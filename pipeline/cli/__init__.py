@@ -24,6 +24,7 @@ COMMANDS = {
     "schema": "Export, edit or accept the reviewed schema.",
     "runs": "List the runs.",
     "show": "Show a run: its steps, artifacts and paths.",
+    "tensorboard": "Show the training of a run, or of several, in TensorBoard.",
     "serve": "Serve the pushed model over TensorFlow Serving's REST API.",
     "predict": "Ask a served or a pushed model about rows.",
     "step": "Run one step by itself from its invocation file.",

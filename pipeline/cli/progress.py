@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from pipeline.local.launch import Outcome
 
 _NAME_WIDTH = max(map(len, STEPS))
+# The last line that training logs of an epoch, and the most of a log's end that is looked at for it.
+_EPOCH = re.compile(r"\b(epoch \d+/\d+) .* (at most .+ left)$", re.MULTILINE)
+_END_OF_LOG = 4096
 
 
 class Progress:
@@ -28,7 +33,7 @@ class Progress:
     def __init__(self, name: str, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._done = 0
-        self._running: dict[str, tuple[float, str]] = {}
+        self._running: dict[str, tuple[float, str, Path]] = {}
         self._live: Any = None
         self._head = f"headrace {name}: {len(STEPS)} steps"
 
@@ -50,10 +55,10 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def started(self, name: str, reason: str) -> None:
-        """A step begins to run."""
+    def started(self, name: str, reason: str, log: Path) -> None:
+        """A step begins to run; what it says of itself goes into its log."""
         self._say_head()
-        self._running[name] = (time.monotonic(), reason)
+        self._running[name] = (time.monotonic(), reason, log)
 
     def ended(self, outcome: Outcome) -> None:
         """A step is done, from the cache or by itself."""
@@ -96,8 +101,19 @@ class Progress:
         now = time.monotonic()
         return Text(
             "\n".join(
-                f"     {name:<{_NAME_WIDTH}}  {duration(now - began):>8}  running: {reason}"
-                for name, (began, reason) in list(self._running.items())
+                f"     {name:<{_NAME_WIDTH}}  {duration(now - began):>8}  running: {reason}{_epoch(log)}"
+                for name, (began, reason, log) in list(self._running.items())
             ),
             style="yellow",
         )
+
+
+def _epoch(log: Path) -> str:
+    """How far a training is, by the end of its log; empty for a step that does not say."""
+    try:
+        with open(log, "rb") as stream:
+            stream.seek(max(0, log.stat().st_size - _END_OF_LOG))
+            found = _EPOCH.findall(stream.read().decode(errors="replace"))
+    except OSError:
+        return ""
+    return f" ({', '.join(found[-1])})" if found else ""

@@ -56,7 +56,7 @@ class Session:
       handle: the ML Metadata connection; whoever uses it holds `lock`.
       folder: where invocations, results and logs of this run lie.
       forced: step to the reason why it must run even though nothing changed.
-      started: called with a step's name and the reason when it begins to run.
+      started: called with a step's name, the reason and its log when it begins to run.
     """
 
     handle: metadata.Metadata
@@ -64,7 +64,7 @@ class Session:
     workers: Workers
     folder: Path
     forced: dict[str, str]
-    started: Callable[[str, str], None]
+    started: Callable[[str, str, Path], None]
 
 
 class _StepOperator(base_executor_operator.BaseExecutorOperator):
@@ -93,7 +93,7 @@ class _StepOperator(base_executor_operator.BaseExecutorOperator):
                 execution_info.input_dict,
             )
         self._ended["reason"] = reason
-        session.started(name, reason)
+        session.started(name, reason, session.folder / f"{name}.log")
         result = self._run(name, execution_info)
         self._ended["result"] = result
         if result.error:

@@ -72,7 +72,7 @@ class Report:
         return artifacts[0].custom_properties.get(name) if artifacts else None
 
 
-Listener = Callable[[str, str], None]
+Listener = Callable[[str, str, Path], None]
 
 
 def new_run_id(home: Path) -> str:
@@ -126,7 +126,7 @@ def run_project(
     Args:
       config: the resolved config.
       choice: which steps, and which of them anew.
-      started: called with a step's name and the reason when it begins to run.
+      started: called with a step's name, the reason and its log when it begins to run.
       ended: called with each step's outcome.
 
     Raises:

@@ -134,3 +134,4 @@ def _redirect(info: Any, outputs: Path) -> None:
             artifact.uri = str(outputs / key)
     info.tmp_dir = str(outputs / ".tmp")
     info.execution_output_uri = str(outputs / ".executor_output.pb")
+    info.stateful_working_dir = str(outputs / ".tmp" / "stateful" / "step")

@@ -87,35 +87,6 @@ class TestLearning:
         assert history["val_loss"][-1] == pytest.approx(plain, abs=1e-5)
 
 
-class TestBatches:
-    @staticmethod
-    def _epochs(rows, batch, steps, seed, epochs=3):
-        features = {"n": tf.range(rows)[:, None]}
-        batches = data.batches_in_memory(
-            (features, features["n"]), batch_size=batch, steps=steps, seed=seed
-        ).as_numpy_iterator()
-        taken = [[next(batches) for _ in range(steps)] for _ in range(epochs)]
-        for one in (b for epoch in taken for b in epoch):
-            assert (one[0]["n"] == one[1]).all()
-            assert len(one[1]) == batch
-        return [[int(n) for b in epoch for n in b[1][:, 0]] for epoch in taken]
-
-    @pytest.mark.parametrize(("rows", "batch", "steps"), [(50, 10, 5), (53, 10, 6), (53, 10, 8), (3, 10, 2)])
-    def test_every_epoch_covers_all_rows_in_another_order(self, rows, batch, steps):
-        epochs = self._epochs(rows, batch, steps, seed=1)
-        for epoch in epochs:
-            assert set(epoch) == set(range(rows))
-            assert sorted(epoch[:rows]) == list(range(rows))
-        assert epochs[0] != epochs[1] != epochs[2]
-
-    def test_the_seed_decides(self):
-        keras.utils.set_random_seed(1)
-        first = self._epochs(53, 10, 6, seed=1)
-        keras.utils.set_random_seed(1)
-        assert self._epochs(53, 10, 6, seed=1) == first
-        assert self._epochs(53, 10, 6, seed=2) != first
-
-
 class TestDevices:
     def test_low_precision_serves_float32(self):
         plan, (features, _) = small_plan(), small_rows(8)

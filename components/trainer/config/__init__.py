@@ -1,7 +1,10 @@
 """The `model` and `train` sections."""
 
+from components.trainer.config.augment import AugmentConfig, ColorConfig
+from components.trainer.config.callbacks import PlateauConfig, TensorBoardConfig
 from components.trainer.config.cross import CrossConfig
 from components.trainer.config.images import ImagesConfig
+from components.trainer.config.input import InputConfig
 from components.trainer.config.model import ModelConfig
 from components.trainer.config.optimizer import OptimizerConfig
 from components.trainer.config.schedule import LearningRateConfig
@@ -9,11 +12,16 @@ from components.trainer.config.sequences import SequencesConfig
 from components.trainer.config.train import TrainConfig
 
 __all__ = [
+    "AugmentConfig",
+    "ColorConfig",
     "CrossConfig",
     "ImagesConfig",
+    "InputConfig",
     "LearningRateConfig",
     "ModelConfig",
     "OptimizerConfig",
+    "PlateauConfig",
     "SequencesConfig",
+    "TensorBoardConfig",
     "TrainConfig",
 ]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from components.section import Section
+from components.trainer.config.augment import AugmentConfig
+from components.trainer.config.callbacks import PlateauConfig, TensorBoardConfig
+from components.trainer.config.input import InputConfig
 from components.trainer.config.optimizer import OptimizerConfig
 from components.trainer.config.schedule import LearningRateConfig
 
@@ -26,8 +29,20 @@ class TrainConfig(Section):
     learning_rate: LearningRateConfig = LearningRateConfig()
     early_stopping: NonNegativeInt = Field(
         3,
-        description="stop after so many epochs without a better eval loss, with the best weights; 0: never",
+        description="stop after so many epochs without a better eval loss; 0: never",
     )
+    keep: Literal["best", "last"] = Field(
+        "best", description="the weights of which epoch are exported: best has the lowest eval loss"
+    )
+    reduce_on_plateau: PlateauConfig | None = Field(
+        None, description="needs learning_rate.schedule: constant; left out: the schedule alone decides"
+    )
+    checkpoint: bool = Field(
+        True, description="keep what a killed step has learned, so that the next run goes on from there"
+    )
+    input: InputConfig = InputConfig()
+    augment: AugmentConfig = AugmentConfig()
+    tensorboard: TensorBoardConfig = TensorBoardConfig()
     strategy: Literal["auto", "one_device", "mirrored"] = Field(
         "auto", description="auto: mirrored when there is more than one GPU"
     )
@@ -36,6 +51,16 @@ class TrainConfig(Section):
     )
     steps_per_execution: PositiveInt = Field(32, description="steps in one call into TensorFlow")
     seed: int = Field(1, ge=0, description="of the weights, the shuffling and dropout")
+
+    @model_validator(mode="after")
+    def _one_decides_the_rate(self) -> TrainConfig:
+        rate = self.learning_rate
+        if self.reduce_on_plateau and (rate.schedule != "constant" or rate.warmup_steps):
+            raise ValueError(
+                "reduce_on_plateau needs learning_rate: {schedule: constant} without warm-up, received "
+                f"schedule: {rate.schedule}, warmup_steps: {rate.warmup_steps}; drop one of both"
+            )
+        return self
 
     def rows_a_step(self, rows: int) -> int:
         """The batch size for so many train rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from typing import Any
 
 import keras
@@ -15,90 +16,112 @@ from tfx.utils import path_utils
 
 from components.base import say
 from components.records import split_files
-from components.trainer import data, devices, learning, models
+from components.trainer import data, devices, learning, models, multi_worker
 from components.trainer.callbacks import Pace, callbacks, refuse_nan
 from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.export import export
 from components.trainer.feed import feed
+from components.trainer.learner import inner, learner, weights_to_serve
+from components.trainer.model_inputs import keras_inputs
 from components.transform.plan import FeaturePlan
 
 _EVAL_BATCH = 4096
 
 
 class Executor(base_executor.BaseExecutor):
-    """Writes Format-Serving/ in the model artifact and TensorBoard's logs in the model run."""
+    """Writes Format-Serving/ in the model artifact and TensorBoard's logs in the model run.
+
+    Of several workers, the first alone writes; the others only train with it.
+    """
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
+        sections = json.loads(exec_properties["config"])
+        model_config = ModelConfig.model_validate(sections["model"])
+        train = TrainConfig.model_validate(sections["train"])
+        # Before anything else: workers must meet before TensorFlow has done a thing.
+        strategy = devices.strategy(train.strategy)
+        here = devices.place(train.strategy)
+        replicas = strategy.num_replicas_in_sync
+        devices.check_xla(train.xla, replicas)
+        if here.workers > 1:
+            train = train.model_copy(update={"steps_per_execution": 1})
+
         examples = artifact_utils.get_single_instance(input_dict["examples"])
         graph = artifact_utils.get_single_instance(input_dict["transform_graph"])
         model_artifact = artifact_utils.get_single_instance(output_dict["model"])
         run = artifact_utils.get_single_instance(output_dict["model_run"])
-        sections = json.loads(exec_properties["config"])
-        model_config = ModelConfig.model_validate(sections["model"])
-        train = TrainConfig.model_validate(sections["train"])
         plan = FeaturePlan.load(graph.uri)
         build = models.builder(model_config, exec_properties["user_code"])
 
         keras.utils.set_random_seed(train.seed)
         precision = devices.precision(train.precision)
         keras.config.set_dtype_policy(precision)
-        strategy = devices.strategy(train.strategy)
-        fed = feed(split_files(examples, "train"), plan, train)
+        train_files = split_files(examples, "train")
+        weights = learning.class_weights(train.loss, plan, train_files)
+        loss = learning.loss(plan, train.loss, weights)
+        fed = feed(train_files, plan, train)
+        devices.check_batch(fed.batch_size, replicas, train.accumulate)
         with strategy.scope():
-            model = build(plan, model_config)
+            plain = build(plan, model_config)
+            if not plain.built:
+                plain(keras_inputs(plan))
+            model = learner(
+                plain, train, rows=fed.batches.element_spec, replicas=replicas, workers=here.workers
+            )
             model.compile(
-                learning.optimizer(train, fed.steps * train.epochs),
-                learning.loss(plan),
+                learning.optimizer(train, fed.steps * train.epochs, precision),
+                loss,
                 **learning.compiled_metrics(plan),
                 steps_per_execution=fed.steps_at_once,
+                jit_compile=train.xla,
             )
+        batches = fed.batches
         watched = data.load(split_files(examples, "eval"), plan)
         evaluation = tf.data.Dataset.from_tensor_slices(watched).batch(_EVAL_BATCH)
+        if here.workers > 1:
+            batches, evaluation = map(multi_worker.shared_out, (batches, evaluation))
         pace = Pace(rows=fed.steps * fed.batch_size)
         history = model.fit(
-            fed.batches,
+            batches,
             epochs=train.epochs,
             steps_per_epoch=fed.steps,
             validation_data=evaluation,
-            callbacks=[*callbacks(train, run.uri), pace],
+            callbacks=[*callbacks(train, run.uri if here.number == 0 else tempfile.mkdtemp()), pace],
             verbose=0,
         ).history
         refuse_nan(history)
 
-        folder = path_utils.serving_model_dir(model_artifact.uri)
-        fileio.makedirs(folder)
-        transform = tft.TFTransformOutput(graph.uri)
-        export(
-            _in_float32(model, build, plan, model_config, precision),
-            plan,
-            transform,
-            exec_properties["name"],
-            folder,
-        )
-        say(
-            model_artifact,
-            _account(history, plan, model, train, strategy, precision, pace.rows_a_second),
-        )
+        if here.number == 0:
+            folder = path_utils.serving_model_dir(model_artifact.uri)
+            fileio.makedirs(folder)
+            export(
+                _in_float32(model, build, plan, model_config),
+                plan,
+                tft.TFTransformOutput(graph.uri),
+                exec_properties["name"],
+                folder,
+            )
+            place = f"{replicas} device{'s' * (replicas > 1)}" + (
+                f" of {here.workers} workers" if here.workers > 1 else ""
+            )
+            account = _account(history, inner(model), train, f"{precision} on {place}", pace.rows_a_second)
+            say(model_artifact, account + _said_of_classes(plan, train, weights))
+        if here.workers > 1:
+            multi_worker.wait_for_all(strategy)
 
 
-def _in_float32(
-    model: keras.Model, build: Any, plan: FeaturePlan, config: ModelConfig, precision: str
-) -> keras.Model:
+def _in_float32(model: keras.Model, build: Any, plan: FeaturePlan, config: ModelConfig) -> keras.Model:
     """The same weights in float32 and outside any strategy: how it was trained does not show in serving."""
     keras.config.set_dtype_policy("float32")
     served = build(plan, config)
-    served.set_weights(model.get_weights())
+    if not served.built:
+        served(keras_inputs(plan))
+    served.set_weights(weights_to_serve(model))
     return served
 
 
 def _account(
-    history: dict[str, list[float]],
-    plan: FeaturePlan,
-    model: keras.Model,
-    train: TrainConfig,
-    strategy: tf.distribute.Strategy,
-    precision: str,
-    pace: float,
+    history: dict[str, list[float]], model: keras.Model, train: TrainConfig, place: str, pace: float
 ) -> str:
     best = min(range(len(history["val_loss"])), key=history["val_loss"].__getitem__)
     if not train.early_stopping:
@@ -112,8 +135,17 @@ def _account(
     stopped = (
         f"stopped after {epochs} of {train.epochs} epochs" if epochs < train.epochs else f"{epochs} epochs"
     )
-    replicas = strategy.num_replicas_in_sync
     return (
         f"{model.name}, {model.count_params():,} parameters, {stopped}; eval {measured} (epoch {best + 1}); "
-        f"{pace:,.0f} rows/s, {precision} on {replicas} device{'s' if replicas > 1 else ''}"
+        f"{pace:,.0f} rows/s, {place}"
     )
+
+
+def _said_of_classes(plan: FeaturePlan, train: TrainConfig, weights: list[float] | None) -> str:
+    """The balanced weights of a few classes; of more, the least and the greatest."""
+    if weights is None or train.loss.class_weights != "balanced":
+        return ""
+    named = list(zip(plan.label.classes, weights))
+    if len(named) > 5:
+        named = [min(named, key=lambda each: each[1]), max(named, key=lambda each: each[1])]
+    return "; balanced class weights " + ", ".join(f"{name} {weight:.3g}" for name, weight in named)

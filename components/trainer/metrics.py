@@ -1,0 +1,21 @@
+"""What is followed on the eval split while training."""
+
+from __future__ import annotations
+
+import keras
+
+from components.transform.plan import FeaturePlan
+
+
+def compiled_metrics(plan: FeaturePlan) -> dict[str, list[keras.metrics.Metric]]:
+    """The metrics as `compile` takes them: weighted where the rows are."""
+    return {"weighted_metrics" if plan.weight else "metrics": metrics(plan)}
+
+
+def metrics(plan: FeaturePlan) -> list[keras.metrics.Metric]:
+    """The task's metrics, on logits."""
+    if plan.label.task == "binary":
+        return [keras.metrics.AUC(from_logits=True, name="auc")]
+    if plan.label.task == "multiclass":
+        return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+    return [keras.metrics.RootMeanSquaredError(name="rmse")]

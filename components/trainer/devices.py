@@ -3,15 +3,63 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 
 from components.errors import UserError
 from components.trainer import rendezvous
+from components.trainer.config import TrainConfig
 from components.trainer.rendezvous import Place
 
 # From this compute capability on, GPUs have tensor cores.
 _TENSOR_CORES = (7, 0)
+
+
+class Devices(NamedTuple):
+    """What this process trains on.
+
+    Attributes:
+      strategy: how the devices share the work.
+      here: this process's place among the workers.
+      precision: the Keras dtype policy.
+    """
+
+    strategy: tf.distribute.Strategy
+    here: Place
+    precision: str
+
+    @property
+    def replicas(self) -> int:
+        """On how many devices there is a copy of the model, over all workers."""
+        return self.strategy.num_replicas_in_sync
+
+    def __str__(self) -> str:
+        devices = f"{self.replicas} device{'s' * (self.replicas > 1)}"
+        return f"{self.precision} on {devices}" + (
+            f" of {self.here.workers} workers" if self.here.workers > 1 else ""
+        )
+
+
+def ready(train: TrainConfig) -> tuple[Devices, TrainConfig]:
+    """Sets devices, precision and seed of this process; workers meet here.
+
+    With several workers it comes before TensorFlow has done anything else.
+
+    Returns:
+      What it trains on, and the section as it then can be.
+    """
+    here = place(train.strategy)
+    made = strategy(train.strategy)
+    if here.workers > 1:
+        # Keras's fit cannot make several steps a call with workers.
+        train = train.model_copy(update={"steps_per_execution": 1})
+    devices = Devices(made, here, precision(train.precision))
+    check_xla(train.xla, devices.replicas)
+    keras.utils.set_random_seed(train.seed)
+    keras.config.set_dtype_policy(devices.precision)
+    return devices, train
 
 
 def place(wanted: str) -> Place:

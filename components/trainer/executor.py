@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -18,11 +17,10 @@ from components.base import say
 from components.records import split_files
 from components.trainer import data, devices, learning, models, multi_worker
 from components.trainer.callbacks import Pace, callbacks, refuse_nan
+from components.trainer.compiled import compiled, in_float32, said_of_classes
 from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.export import export
 from components.trainer.feed import feed
-from components.trainer.learner import inner, learner, weights_to_serve
-from components.trainer.model_inputs import keras_inputs
 from components.transform.plan import FeaturePlan
 
 _EVAL_BATCH = 4096
@@ -39,12 +37,8 @@ class Executor(base_executor.BaseExecutor):
         model_config = ModelConfig.model_validate(sections["model"])
         train = TrainConfig.model_validate(sections["train"])
         # Before anything else: workers must meet before TensorFlow has done a thing.
-        strategy = devices.strategy(train.strategy)
-        here = devices.place(train.strategy)
-        replicas = strategy.num_replicas_in_sync
-        devices.check_xla(train.xla, replicas)
-        if here.workers > 1:
-            train = train.model_copy(update={"steps_per_execution": 1})
+        used, train = devices.ready(train)
+        here = used.here
 
         examples = artifact_utils.get_single_instance(input_dict["examples"])
         graph = artifact_utils.get_single_instance(input_dict["transform_graph"])
@@ -53,28 +47,10 @@ class Executor(base_executor.BaseExecutor):
         plan = FeaturePlan.load(graph.uri)
         build = models.builder(model_config, exec_properties["user_code"])
 
-        keras.utils.set_random_seed(train.seed)
-        precision = devices.precision(train.precision)
-        keras.config.set_dtype_policy(precision)
         train_files = split_files(examples, "train")
-        weights = learning.class_weights(train.loss, plan, train_files)
-        loss = learning.loss(plan, train.loss, weights)
+        class_weights = learning.class_weights(train.loss, plan, train_files)
         fed = feed(train_files, plan, train)
-        devices.check_batch(fed.batch_size, replicas, train.accumulate)
-        with strategy.scope():
-            plain = build(plan, model_config)
-            if not plain.built:
-                plain(keras_inputs(plan))
-            model = learner(
-                plain, train, rows=fed.batches.element_spec, replicas=replicas, workers=here.workers
-            )
-            model.compile(
-                learning.optimizer(train, fed.steps * train.epochs, precision),
-                loss,
-                **learning.compiled_metrics(plan),
-                steps_per_execution=fed.steps_at_once,
-                jit_compile=train.xla,
-            )
+        model = compiled(build, plan, model_config, train, fed, used, class_weights)
         batches = fed.batches
         watched = data.load(split_files(examples, "eval"), plan)
         evaluation = tf.data.Dataset.from_tensor_slices(watched).batch(_EVAL_BATCH)
@@ -94,34 +70,20 @@ class Executor(base_executor.BaseExecutor):
         if here.number == 0:
             folder = path_utils.serving_model_dir(model_artifact.uri)
             fileio.makedirs(folder)
-            export(
-                _in_float32(model, build, plan, model_config),
-                plan,
-                tft.TFTransformOutput(graph.uri),
-                exec_properties["name"],
-                folder,
-            )
-            place = f"{replicas} device{'s' * (replicas > 1)}" + (
-                f" of {here.workers} workers" if here.workers > 1 else ""
-            )
-            account = _account(history, inner(model), train, f"{precision} on {place}", pace.rows_a_second)
-            say(model_artifact, account + _said_of_classes(plan, train, weights))
+            served = in_float32(model, build, plan, model_config)
+            export(served, plan, tft.TFTransformOutput(graph.uri), exec_properties["name"], folder)
+            account = _account(history, served, train, used, pace.rows_a_second)
+            say(model_artifact, account + said_of_classes(plan, train, class_weights))
         if here.workers > 1:
-            multi_worker.wait_for_all(strategy)
-
-
-def _in_float32(model: keras.Model, build: Any, plan: FeaturePlan, config: ModelConfig) -> keras.Model:
-    """The same weights in float32 and outside any strategy: how it was trained does not show in serving."""
-    keras.config.set_dtype_policy("float32")
-    served = build(plan, config)
-    if not served.built:
-        served(keras_inputs(plan))
-    served.set_weights(weights_to_serve(model))
-    return served
+            multi_worker.wait_for_all(used.strategy)
 
 
 def _account(
-    history: dict[str, list[float]], model: keras.Model, train: TrainConfig, place: str, pace: float
+    history: dict[str, list[float]],
+    model: keras.Model,
+    train: TrainConfig,
+    used: devices.Devices,
+    pace: float,
 ) -> str:
     best = min(range(len(history["val_loss"])), key=history["val_loss"].__getitem__)
     if not train.early_stopping:
@@ -137,7 +99,7 @@ def _account(
     )
     return (
         f"{model.name}, {model.count_params():,} parameters, {stopped}; eval {measured} (epoch {best + 1}); "
-        f"{pace:,.0f} rows/s, {place}"
+        f"{pace:,.0f} rows/s, {used}"
     )
 
 

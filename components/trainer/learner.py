@@ -8,7 +8,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from components.errors import UserError
 from components.trainer.config import TrainConfig
+
+_STEPS = ("train_step", "test_step", "compute_loss")
 
 
 class Learner(keras.Model):
@@ -150,11 +153,6 @@ def weights_to_serve(model: keras.Model) -> list[np.ndarray]:
     return model.weights_to_serve() if isinstance(model, Learner) else model.get_weights()
 
 
-def inner(model: keras.Model) -> keras.Model:
-    """The model that is exported."""
-    return model.inner if isinstance(model, Learner) else model
-
-
 def learner(
     model: keras.Model, train: TrainConfig, *, rows: Any = None, replicas: int = 1, workers: int = 1
 ) -> keras.Model:
@@ -166,8 +164,20 @@ def learner(
       rows: shapes and dtypes of a batch.
       replicas: over how many devices it trains.
       workers: in how many processes.
+
+    Raises:
+      UserError: the model has steps of its own, which a Learner's would replace.
     """
-    if replicas == 1 and train.accumulate == 1 and not train.optimizer.ema:
+    asked = [key for key, on in (("accumulate", train.accumulate > 1), ("ema", train.optimizer.ema)) if on]
+    asked += ["several workers"] if workers > 1 else []
+    own = [name for name in _STEPS if getattr(type(model), name) is not getattr(keras.Model, name)]
+    if own and asked:
+        raise UserError(
+            f"the model has a {own[0]} of its own, which {' and '.join(asked)} would replace",
+            where="model.build",
+            fix=f"take {own[0]} out of the model, or {' and '.join(asked)} out of train",
+        )
+    if own or (replicas == 1 and not asked):
         return model
     made = WorkersLearner if workers > 1 else Learner
     return made(model, parts=train.accumulate, ema=train.optimizer.ema, rows=rows if replicas > 1 else None)

@@ -26,26 +26,37 @@ class RowLoss(keras.losses.Loss):
       config: the section.
       task: what the label asks for.
       class_weights: one number a class, which a row's loss is multiplied by; None: all count the same.
+      soft_labels: labels of several classes are probabilities, float32 [batch, classes].
     """
 
-    def __init__(self, config: LossConfig, task: str, class_weights: Sequence[float] | None = None) -> None:
+    def __init__(
+        self,
+        config: LossConfig,
+        task: str,
+        class_weights: Sequence[float] | None = None,
+        soft_labels: bool = False,
+    ) -> None:
         super().__init__(name=config.chosen(task), dtype="float32")
-        self._config, self._task, self._weights = config, task, class_weights
+        self._config, self._task, self._weights, self._soft = config, task, class_weights, soft_labels
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         logits = tf.cast(y_pred, tf.float32)
+        truth = tf.cast(y_true, tf.float32)
         if self._task == "regression":
-            return self._of_numbers(tf.cast(y_true, tf.float32) - logits)
+            return self._of_numbers(truth - logits)
         if self._task == "multiclass":
-            ids = tf.cast(tf.reshape(y_true, [-1]), tf.int32)
-            rows = self._of_classes(ids, logits)
-        else:
-            ids = tf.cast(y_true, tf.int32)
-            # One logit a question; several are several yes-or-no questions about the row.
-            rows = self._of_yes_and_no(tf.cast(y_true, tf.float32), logits)
+            if not self._soft:
+                truth = tf.one_hot(tf.cast(tf.reshape(y_true, [-1]), tf.int32), logits.shape[-1])
+            rows = self._of_classes(truth, logits)
+            if self._weights is not None:
+                rows *= tf.linalg.matvec(truth, tf.constant(self._weights, tf.float32))
+            return rows
+        rows = self._of_yes_and_no(truth, logits)
         if self._weights is not None:
-            rows *= tf.gather(tf.constant(self._weights, tf.float32), ids)
-        return rows if rows.shape.rank == 1 else tf.reduce_mean(rows, axis=-1)
+            no, yes = self._weights
+            rows *= no + (yes - no) * truth
+        # One logit a question; several are several yes-or-no questions about the row.
+        return tf.reduce_mean(rows, axis=-1)
 
     def _of_numbers(self, error: tf.Tensor) -> tf.Tensor:
         size = tf.abs(error)
@@ -62,41 +73,48 @@ class RowLoss(keras.losses.Loss):
                 rows = error * error
         return tf.reduce_mean(rows, axis=-1)
 
-    def _of_classes(self, ids: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    def _of_classes(self, truth: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         if self._config.name == "focal":
-            wrongness = tf.nn.sparse_softmax_cross_entropy_with_logits(ids, logits)
-            return self._focal(wrongness)
+            return tf.reduce_sum(truth * self._focal(-tf.nn.log_softmax(logits)), axis=-1)
         smoothing = self._config.label_smoothing
-        if not smoothing:
-            return tf.nn.sparse_softmax_cross_entropy_with_logits(ids, logits)
-        classes = logits.shape[-1]
-        target = tf.one_hot(ids, classes) * (1.0 - smoothing) + smoothing / classes
+        target = truth * (1.0 - smoothing) + smoothing / logits.shape[-1]
         return tf.nn.softmax_cross_entropy_with_logits(target, logits)
 
     def _of_yes_and_no(self, truth: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         if self._config.name == "focal":
-            rows = self._focal(tf.nn.sigmoid_cross_entropy_with_logits(truth, logits))
-            alpha = self._config.alpha
-            return rows if alpha is None else rows * (alpha * truth + (1.0 - alpha) * (1.0 - truth))
+            yes, no = self._focal(tf.nn.softplus(-logits)), self._focal(tf.nn.softplus(logits))
+            share = self._config.alpha
+            if share is None:
+                return truth * yes + (1.0 - truth) * no
+            return share * truth * yes + (1.0 - share) * (1.0 - truth) * no
         smoothing = self._config.label_smoothing
         return tf.nn.sigmoid_cross_entropy_with_logits(truth * (1.0 - smoothing) + 0.5 * smoothing, logits)
 
-    def _focal(self, cross_entropy: tf.Tensor) -> tf.Tensor:
-        """(1 - p) ** gamma * -log(p), with p the probability of what is true."""
+    def _focal(self, surprise: tf.Tensor) -> tf.Tensor:
+        """(1 - p) ** gamma * -log(p), of -log(p) with p the probability of what is true."""
         gamma = 2.0 if self._config.gamma is None else self._config.gamma
         # 1 - exp(-x) by expm1, which does not round small values to 0.
-        return tf.pow(tf.maximum(-tf.math.expm1(-cross_entropy), 1e-12), gamma) * cross_entropy
+        return tf.pow(tf.maximum(-tf.math.expm1(-surprise), 1e-12), gamma) * surprise
 
     def get_config(self) -> dict[str, Any]:
-        return {"config": self._config.model_dump(), "task": self._task, "class_weights": self._weights}
+        return {
+            "config": self._config.model_dump(),
+            "task": self._task,
+            "class_weights": self._weights,
+            "soft_labels": self._soft,
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> RowLoss:
-        return cls(LossConfig.model_validate(config["config"]), config["task"], config["class_weights"])
+        return cls(**{**config, "config": LossConfig.model_validate(config["config"])})
 
 
 def loss(
-    plan: FeaturePlan, config: LossConfig | None = None, class_weights: Sequence[float] | None = None
+    plan: FeaturePlan,
+    config: LossConfig | None = None,
+    class_weights: Sequence[float] | None = None,
+    *,
+    soft_labels: bool = False,
 ) -> RowLoss:
     """The loss of the config, for the plan's task.
 
@@ -107,7 +125,7 @@ def loss(
     reason = misfit(config, plan.label.task)
     if reason:
         raise UserError(reason, where="train.loss", fix="leave train.loss out, or change it")
-    return RowLoss(config, plan.label.task, class_weights)
+    return RowLoss(config, plan.label.task, class_weights, soft_labels)
 
 
 def class_weights(config: LossConfig, plan: FeaturePlan, train_files: Sequence[str]) -> list[float] | None:

@@ -17,7 +17,12 @@ import tensorflow as tf
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
-HARD = {"accumulate": 2, "optimizer": {"name": "adamw", "clip": {"global_norm": 0.1}, "ema": 0.7}}
+TRAIN = {
+    "epochs": 2,
+    "batch_size": 64,
+    "learning_rate": {"peak": 0.01},
+    "optimizer": {"name": "adamw", "clip": {"global_norm": 0.1}, "ema": 0.7},
+}
 
 
 def free_port():
@@ -78,18 +83,30 @@ def answers(folder, rows):
     return served.signatures["serving_default"](examples=rows)["probabilities"].numpy()
 
 
-@pytest.mark.parametrize(("job", "options"), [(tfjob, {"strategy": "multi_worker"}), (pytorchjob, HARD)])
-def test_two_workers_agree_and_learn_what_one_device_does(trained, tmp_path, job, options):
-    inputs = {
+@pytest.fixture(scope="module")
+def inputs(trained):
+    return {
         "examples": ("Examples", trained["transformed_examples"].uri, ["train", "eval", "test"]),
         "transform_graph": ("TransformGraph", trained["transform_graph"].uri),
         "schema": ("Schema", trained["schema"].uri),
     }
-    train = {"epochs": 2, "batch_size": 64, "learning_rate": {"peak": 0.01}, **options}
+
+
+@pytest.fixture(scope="module")
+def alone(inputs, tmp_path_factory):
+    """What one process logs, and the folder of what it made."""
+    folder = tmp_path_factory.mktemp("alone")
+    return train_in_processes(folder, inputs, TRAIN, [{}])[0], folder / "0"
+
+
+@pytest.mark.parametrize(
+    ("job", "options"), [(tfjob, {"strategy": "multi_worker"}), (pytorchjob, {"accumulate": 2})]
+)
+def test_two_workers_agree_and_learn_what_one_device_does(trained, inputs, alone, tmp_path, job, options):
     ports = (free_port(), free_port())
-    first, second = train_in_processes(tmp_path, inputs, train, [job(n, ports) for n in (0, 1)])
-    alone = {**train, "strategy": "auto", "accumulate": 1}
-    (single,) = train_in_processes(tmp_path / "alone", inputs, alone, [{}])
+    environments = [job(number, ports) for number in (0, 1)]
+    first, second = train_in_processes(tmp_path, inputs, {**TRAIN, **options}, environments)
+    single, made_alone = alone
 
     assert len(epochs_told(first)) == 2
     assert epochs_told(first) == epochs_told(second)
@@ -101,6 +118,4 @@ def test_two_workers_agree_and_learn_what_one_device_does(trained, tmp_path, job
     assert not list((tmp_path / "1" / "model_run").iterdir())
     file = next(Path(trained["examples"].uri, "Split-test").iterdir())
     rows = tf.constant(list(tf.data.TFRecordDataset(str(file), "GZIP").take(50).as_numpy_iterator()))
-    np.testing.assert_allclose(
-        answers(tmp_path / "0", rows), answers(tmp_path / "alone" / "0", rows), atol=1e-5
-    )
+    np.testing.assert_allclose(answers(tmp_path / "0", rows), answers(made_alone, rows), atol=1e-5)

@@ -1,0 +1,162 @@
+"""The losses, on logits and in float32; each row's, which Keras weighs and averages.
+
+Labels are class ids int64 or numbers float32, [batch, 1], as Transform writes them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from components.errors import UserError
+from components.records import read_serialized
+from components.trainer.config import LossConfig
+from components.trainer.config.loss import misfit
+from components.transform.plan import FeaturePlan
+
+
+class RowLoss(keras.losses.Loss):
+    """A loss of each row; the mean over the batch is Keras's.
+
+    Args:
+      config: the section.
+      task: what the label asks for.
+      class_weights: one number a class, which a row's loss is multiplied by; None: all count the same.
+      soft_labels: labels of several classes are probabilities, float32 [batch, classes].
+    """
+
+    def __init__(
+        self,
+        config: LossConfig,
+        task: str,
+        class_weights: Sequence[float] | None = None,
+        soft_labels: bool = False,
+    ) -> None:
+        super().__init__(name=config.chosen(task), dtype="float32")
+        self._config, self._task, self._weights, self._soft = config, task, class_weights, soft_labels
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        logits = tf.cast(y_pred, tf.float32)
+        truth = tf.cast(y_true, tf.float32)
+        if self._task == "regression":
+            return self._of_numbers(truth - logits)
+        if self._task == "multiclass":
+            if not self._soft:
+                truth = tf.one_hot(tf.cast(tf.reshape(y_true, [-1]), tf.int32), logits.shape[-1])
+            rows = self._of_classes(truth, logits)
+            if self._weights is not None:
+                rows *= tf.linalg.matvec(truth, tf.constant(self._weights, tf.float32))
+            return rows
+        rows = self._of_yes_and_no(truth, logits)
+        if self._weights is not None:
+            no, yes = self._weights
+            rows *= no + (yes - no) * truth
+        # One logit a question; several are several yes-or-no questions about the row.
+        return tf.reduce_mean(rows, axis=-1)
+
+    def _of_numbers(self, error: tf.Tensor) -> tf.Tensor:
+        size = tf.abs(error)
+        match self._config.chosen(self._task):
+            case "mae":
+                rows = size
+            case "huber":
+                delta = self._config.delta or 1.0
+                rows = tf.where(size <= delta, 0.5 * error * error, delta * (size - 0.5 * delta))
+            case "quantile":
+                share = self._config.quantile or 0.5
+                rows = tf.maximum(share * error, (share - 1.0) * error)
+            case _:
+                rows = error * error
+        return tf.reduce_mean(rows, axis=-1)
+
+    def _of_classes(self, truth: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        if self._config.name == "focal":
+            return tf.reduce_sum(truth * self._focal(-tf.nn.log_softmax(logits)), axis=-1)
+        smoothing = self._config.label_smoothing
+        target = truth * (1.0 - smoothing) + smoothing / logits.shape[-1]
+        return tf.nn.softmax_cross_entropy_with_logits(target, logits)
+
+    def _of_yes_and_no(self, truth: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        if self._config.name == "focal":
+            yes, no = self._focal(tf.nn.softplus(-logits)), self._focal(tf.nn.softplus(logits))
+            share = self._config.alpha
+            if share is None:
+                return truth * yes + (1.0 - truth) * no
+            return share * truth * yes + (1.0 - share) * (1.0 - truth) * no
+        smoothing = self._config.label_smoothing
+        return tf.nn.sigmoid_cross_entropy_with_logits(truth * (1.0 - smoothing) + 0.5 * smoothing, logits)
+
+    def _focal(self, surprise: tf.Tensor) -> tf.Tensor:
+        """(1 - p) ** gamma * -log(p), of -log(p) with p the probability of what is true."""
+        gamma = 2.0 if self._config.gamma is None else self._config.gamma
+        # 1 - exp(-x) by expm1, which does not round small values to 0.
+        return tf.pow(tf.maximum(-tf.math.expm1(-surprise), 1e-12), gamma) * surprise
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "config": self._config.model_dump(),
+            "task": self._task,
+            "class_weights": self._weights,
+            "soft_labels": self._soft,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> RowLoss:
+        return cls(**{**config, "config": LossConfig.model_validate(config["config"])})
+
+
+def loss(
+    plan: FeaturePlan,
+    config: LossConfig | None = None,
+    class_weights: Sequence[float] | None = None,
+    *,
+    soft_labels: bool = False,
+) -> RowLoss:
+    """The loss of the config, for the plan's task.
+
+    Raises:
+      UserError: it does not fit the task.
+    """
+    config = config or LossConfig()
+    reason = misfit(config, plan.label.task)
+    if reason:
+        raise UserError(reason, where="train.loss", fix="leave train.loss out, or change it")
+    return RowLoss(config, plan.label.task, class_weights, soft_labels)
+
+
+def class_weights(config: LossConfig, plan: FeaturePlan, train_files: Sequence[str]) -> list[float] | None:
+    """One weight a class, in the order of the ids; None when all classes count the same.
+
+    Raises:
+      UserError: the config names a class that the label does not have.
+    """
+    if config.class_weights is None or misfit(config, plan.label.task):
+        return None
+    classes = plan.label.classes
+    if config.class_weights == "balanced":
+        counts = _counts(plan, train_files)
+        rows, there = sum(counts.values()), sum(1 for count in counts.values() if count)
+        return [rows / (there * counts[i]) if counts[i] else 1.0 for i in range(len(classes))]
+    unknown = sorted(set(config.class_weights) - set(classes))
+    if unknown:
+        raise UserError(
+            f"there is no class {unknown[0]!r}; the classes are {', '.join(map(repr, classes[:5]))}"
+            + (", …" if len(classes) > 5 else ""),
+            where="train.loss.class_weights",
+        )
+    return [config.class_weights.get(name, 1.0) for name in classes]
+
+
+def _counts(plan: FeaturePlan, files: Sequence[str]) -> Counter[int]:
+    """How many train rows each class id has."""
+    spec = {plan.label_input: tf.io.FixedLenFeature([1], tf.int64)}
+    counts: Counter[int] = Counter()
+    for file in files:
+        for serialized in read_serialized(file):
+            ids = tf.io.parse_example(serialized, spec)[plan.label_input]
+            counts.update(ids.numpy().ravel().tolist())
+    return counts

@@ -1,0 +1,121 @@
+"""Trainer as two processes that meet on 127.0.0.1: they agree, and learn what one device does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+TRAIN = {
+    "epochs": 2,
+    "batch_size": 64,
+    "learning_rate": {"peak": 0.01},
+    "optimizer": {"name": "adamw", "clip": {"global_norm": 0.1}, "ema": 0.7},
+}
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def tfjob(number, ports):
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
+    return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": "worker", "index": number}})}
+
+
+def pytorchjob(number, ports):
+    return {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(ports[0]),
+        "RANK": str(number),
+        "WORLD_SIZE": "2",
+    }
+
+
+def train_in_processes(folder, inputs, train, environments):
+    """What each process logged, after all ended well."""
+    running = []
+    for number, environment in enumerate(environments):
+        (folder / str(number)).mkdir(parents=True)
+        request = folder / f"{number}.json"
+        request.write_text(
+            json.dumps({"folder": str(folder / str(number)), "inputs": inputs, "train": train})
+        )
+        log = (folder / f"{number}.log").open("w")
+        running.append(
+            subprocess.Popen(
+                [sys.executable, HERE / "worker.py", request],
+                env={**os.environ, "PYTHONPATH": str(HERE.parents[2]), **environment},
+                stdout=log,
+                stderr=log,
+            )
+        )
+    try:
+        codes = [process.wait(timeout=300) for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    logs = [(folder / f"{number}.log").read_text() for number in range(len(running))]
+    assert codes == [0] * len(codes), "\n".join(log[-3000:] for log in logs)
+    return logs
+
+
+def epochs_told(log):
+    """Loss and metrics of each epoch, without how long it took."""
+    return re.findall(r"epoch \d+ .*? s  (.*)", log)
+
+
+def answers(folder, rows):
+    served = tf.saved_model.load(str(folder / "model" / "Format-Serving"))
+    return served.signatures["serving_default"](examples=rows)["probabilities"].numpy()
+
+
+@pytest.fixture(scope="module")
+def inputs(trained):
+    return {
+        "examples": ("Examples", trained["transformed_examples"].uri, ["train", "eval", "test"]),
+        "transform_graph": ("TransformGraph", trained["transform_graph"].uri),
+        "schema": ("Schema", trained["schema"].uri),
+    }
+
+
+@pytest.fixture(scope="module")
+def alone(inputs, tmp_path_factory):
+    """What one process logs, and the folder of what it made."""
+    folder = tmp_path_factory.mktemp("alone")
+    return train_in_processes(folder, inputs, TRAIN, [{}])[0], folder / "0"
+
+
+@pytest.mark.parametrize(
+    ("job", "options"), [(tfjob, {"strategy": "multi_worker"}), (pytorchjob, {"accumulate": 2})]
+)
+def test_two_workers_agree_and_learn_what_one_device_does(trained, inputs, alone, tmp_path, job, options):
+    ports = (free_port(), free_port())
+    environments = [job(number, ports) for number in (0, 1)]
+    first, second = train_in_processes(tmp_path, inputs, {**TRAIN, **options}, environments)
+    single, made_alone = alone
+
+    assert len(epochs_told(first)) == 2
+    assert epochs_told(first) == epochs_told(second)
+    assert epochs_told(first) == epochs_told(single)
+    assert "float32 on 2 devices of 2 workers" in first
+    # The first alone writes.
+    assert list((tmp_path / "0" / "model_run").iterdir())
+    assert not list((tmp_path / "1" / "model").iterdir())
+    assert not list((tmp_path / "1" / "model_run").iterdir())
+    file = next(Path(trained["examples"].uri, "Split-test").iterdir())
+    rows = tf.constant(list(tf.data.TFRecordDataset(str(file), "GZIP").take(50).as_numpy_iterator()))
+    np.testing.assert_allclose(answers(tmp_path / "0", rows), answers(made_alone, rows), atol=1e-5)

@@ -17,8 +17,8 @@ from components.trainer.config import ModelConfig, TrainConfig
 from components.tuner.config import TuneConfig
 from components.tuner.space import hyperparameters, put, values_of
 
-# Trains and returns, per epoch, the objective on the eval split.
-Train = Callable[[ModelConfig, TrainConfig], list[float]]
+# Trains, with the name of the trial, and returns the objective on the eval split after each epoch.
+Train = Callable[[ModelConfig, TrainConfig, str], list[float]]
 # Of these the least is best; of all other metrics the greatest.
 _LOSSES = ("loss", "rmse", "mae", "mse", "error")
 
@@ -47,6 +47,7 @@ class Search(base_tuner.BaseTuner):
         self._config, self._sections, self._train = config, sections, train
         self._epochs = config.epochs or sections["train"]["epochs"]
         self._better = min if direction(objective) == "min" else max
+        self.last_failure = ""
         super().__init__(_oracle(config, objective, self._epochs), directory=folder, project_name="search")
 
     def run_trial(self, trial: trials.Trial, *args: Any, **kwargs: Any) -> dict[str, float]:
@@ -57,11 +58,14 @@ class Search(base_tuner.BaseTuner):
         filled = put(self._sections, {**values, "train.epochs": epochs})
         began = time.monotonic()
         try:
-            curve = self._train(
-                ModelConfig.model_validate(filled["model"]), TrainConfig.model_validate(filled["train"])
+            model, train = (
+                ModelConfig.model_validate(filled["model"]),
+                TrainConfig.model_validate(filled["train"]),
             )
+            curve = self._train(model, train, trial.trial_id)
         except (UserError, ValidationError) as error:
             # Values that do not go together, or a rate at which the loss is no number any more.
+            self.last_failure = str(error)
             logging.warning("trial %s  %s: failed: %s", trial.trial_id, described(values), error)
             raise keras_tuner.errors.FailedTrialError(str(error)) from error
         except Exception as error:

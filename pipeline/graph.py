@@ -21,6 +21,7 @@ from components.schema_gen.component import SchemaGen
 from components.statistics_gen.component import StatisticsGen
 from components.trainer.component import Trainer
 from components.transform.component import Transform
+from components.tuner.component import Tuner
 from pipeline.code import step_code
 from pipeline.config import PipelineConfig
 from pipeline.inputs import RunInputs
@@ -89,6 +90,17 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
     )
     # It waits for the verdict on the data, but a new verdict on the same data does not train anew.
     transform.add_upstream_node(example_validator)
+    search: list[Tuner] = []
+    if config.tune.space:
+        tuner = Tuner(
+            examples=transform.outputs["transformed_examples"],
+            transform_graph=transform.outputs["transform_graph"],
+            schema=schema,
+            config=as_json({"tune": config.tune, "model": config.model, "train": config.train}),
+            user_code=user_code["trainer"].uri,
+            code=step_code("tuner", user_code["trainer"]),
+        )
+        search.append(tuner)
     trainer = Trainer(
         examples=transform.outputs["transformed_examples"] if config.transform.materialize else examples,
         transform_graph=transform.outputs["transform_graph"],
@@ -97,6 +109,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
         name=config.name,
         user_code=user_code["trainer"].uri,
         code=step_code("trainer", user_code["trainer"]),
+        **({"hyperparameters": search[0].outputs["best_hyperparameters"]} if search else {}),
     )
     model = trainer.outputs["model"]
     baseline = Resolver(
@@ -136,6 +149,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
             previous,
             example_validator,
             transform,
+            *search,
             trainer,
             baseline,
             evaluator,

@@ -16,6 +16,7 @@ class TrainerSpec(ComponentSpec):
         "examples": ChannelParameter(type=standard_artifacts.Examples),
         "transform_graph": ChannelParameter(type=standard_artifacts.TransformGraph),
         "schema": ChannelParameter(type=standard_artifacts.Schema),
+        "hyperparameters": ChannelParameter(type=standard_artifacts.HyperParameters, optional=True),
     }
     OUTPUTS = {
         "model": ChannelParameter(type=standard_artifacts.Model),
@@ -25,6 +26,8 @@ class TrainerSpec(ComponentSpec):
 
 class Trainer(Component):
     """Trains on the transformed examples and exports the model with its raw-data signatures.
+
+    What Tuner found wins over the config.
 
     Args:
       config: `{"model": …, "train": …}`, the two sections.

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import tensorflow_transform as tft
 from tfx.dsl.components.base import base_executor
@@ -19,6 +20,7 @@ from components.trainer import checkpoints, devices, models, multi_worker, train
 from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.export import export
 from components.transform.plan import FeaturePlan
+from components.tuner import space
 
 
 class Executor(base_executor.BaseExecutor):
@@ -29,6 +31,8 @@ class Executor(base_executor.BaseExecutor):
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
         sections = json.loads(exec_properties["config"])
+        tuned = _tuned(input_dict)
+        sections = space.put(sections, tuned)
         model_config = ModelConfig.model_validate(sections["model"])
         train = TrainConfig.model_validate(sections["train"])
         # Before anything else: workers must meet before TensorFlow has done a thing.
@@ -56,7 +60,7 @@ class Executor(base_executor.BaseExecutor):
             folder = path_utils.serving_model_dir(model_artifact.uri)
             fileio.makedirs(folder)
             export(trained.model, plan, tft.TFTransformOutput(graph.uri), exec_properties["name"], folder)
-            say(model_artifact, trained.account)
+            say(model_artifact, trained.account + (f"; tuned: {space.described(tuned)}" if tuned else ""))
         if used.here.workers > 1:
             multi_worker.wait_for_all(used.strategy)
         if place:
@@ -66,3 +70,9 @@ class Executor(base_executor.BaseExecutor):
         """Where TFX wants what is temporary; None, the system's own place, where that is no local folder."""
         folder = self._get_tmp_dir()
         return folder if os.path.isdir(folder) else None
+
+
+def _tuned(input_dict: dict) -> dict[str, Any]:
+    """What Tuner found, by config key; nothing where there was no Tuner."""
+    found = input_dict.get("hyperparameters")
+    return space.best_values(artifact_utils.get_single_uri(found)) if found else {}

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from components.errors import UserError
 from components.trainer.config import ModelConfig, TrainConfig
 from components.tuner.config import TuneConfig
-from components.tuner.space import hyperparameters, put, values_of
+from components.tuner.space import described, hyperparameters, put, values_of
 
-# Trains and returns, per epoch, the objective on the eval split.
-Train = Callable[[ModelConfig, TrainConfig], list[float]]
+# Trains, with the name of the trial, and returns the objective on the eval split after each epoch.
+Train = Callable[[ModelConfig, TrainConfig, str], list[float]]
 # Of these the least is best; of all other metrics the greatest.
 _LOSSES = ("loss", "rmse", "mae", "mse", "error")
 
@@ -31,7 +31,7 @@ def direction(objective: str) -> str:
 class Search(base_tuner.BaseTuner):
     """Tries sets of values until the oracle has seen enough.
 
-    Its state is on disk after each trial; a search that was interrupted goes on with the next one.
+    Its state is on disk after each trial: a search that was interrupted makes the rest of its trials.
 
     Args:
       config: what to search, and how.
@@ -47,6 +47,7 @@ class Search(base_tuner.BaseTuner):
         self._config, self._sections, self._train = config, sections, train
         self._epochs = config.epochs or sections["train"]["epochs"]
         self._better = min if direction(objective) == "min" else max
+        self.last_failure = ""
         super().__init__(_oracle(config, objective, self._epochs), directory=folder, project_name="search")
 
     def run_trial(self, trial: trials.Trial, *args: Any, **kwargs: Any) -> dict[str, float]:
@@ -57,11 +58,14 @@ class Search(base_tuner.BaseTuner):
         filled = put(self._sections, {**values, "train.epochs": epochs})
         began = time.monotonic()
         try:
-            curve = self._train(
-                ModelConfig.model_validate(filled["model"]), TrainConfig.model_validate(filled["train"])
+            model, train = (
+                ModelConfig.model_validate(filled["model"]),
+                TrainConfig.model_validate(filled["train"]),
             )
+            curve = self._train(model, train, trial.trial_id)
         except (UserError, ValidationError) as error:
             # Values that do not go together, or a rate at which the loss is no number any more.
+            self.last_failure = str(error)
             logging.warning("trial %s  %s: failed: %s", trial.trial_id, described(values), error)
             raise keras_tuner.errors.FailedTrialError(str(error)) from error
         except Exception as error:
@@ -108,13 +112,3 @@ def _oracle(config: TuneConfig, objective: str, epochs: int) -> keras_tuner.Orac
         "bayesian": keras_tuner.oracles.BayesianOptimizationOracle,
     }[config.method]
     return kind(max_trials=config.trials, **common)
-
-
-def described(values: Mapping[str, Any]) -> str:
-    """Values in a line: `hidden [64], learning_rate.peak 0.00312`."""
-    return ", ".join(
-        f"{key.partition('.')[2]} {value:.3g}"
-        if isinstance(value, float)
-        else f"{key.partition('.')[2]} {value}"
-        for key, value in values.items()
-    )

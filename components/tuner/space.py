@@ -73,3 +73,13 @@ def best_values(uri: str) -> dict[str, Any]:
 
     with fileio.open(f"{uri}/{VALUES_FILE}") as stream:
         return json.loads(stream.read())
+
+
+def described(values: Mapping[str, Any]) -> str:
+    """Values in a line: `hidden [64], learning_rate.peak 0.00312`."""
+    return ", ".join(
+        f"{key.partition('.')[2]} {value:.3g}"
+        if isinstance(value, float)
+        else f"{key.partition('.')[2]} {value}"
+        for key, value in values.items()
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,15 +28,17 @@ class Progress:
 
     Args:
       name: the pipeline's.
+      steps: their names; other nodes of the graph are heard of only when they fail.
       quiet: say nothing.
     """
 
-    def __init__(self, name: str, *, quiet: bool = False) -> None:
+    def __init__(self, name: str, steps: Collection[str], *, quiet: bool = False) -> None:
+        self._steps = steps
         self._quiet = quiet
         self._done = 0
         self._running: dict[str, tuple[float, str, Path]] = {}
         self._live: Any = None
-        self._head = f"headrace {name}: {len(STEPS)} steps"
+        self._head = f"headrace {name}: {len(steps)} steps"
 
     def __enter__(self) -> Progress:
         if not self._quiet and sys.stdout.isatty():
@@ -64,15 +67,15 @@ class Progress:
         """A step is done, from the cache or by itself."""
         self._say_head()
         self._running.pop(outcome.name, None)
-        if outcome.name not in STEPS:
+        if outcome.name not in self._steps:
             if outcome.state == "FAILED":
                 self._say(f"     {outcome.name}  {state('FAILED')}: {outcome.error}")
             return
         self._done += 1
         why = f": {outcome.reason}" if outcome.reason else ""
         self._say(
-            f"{self._done}/{len(STEPS)}  {outcome.name:<{_NAME_WIDTH}}  {duration(outcome.seconds):>8}  "
-            f"{state(outcome.state)}{why}"
+            f"{self._done:{len(str(len(self._steps)))}}/{len(self._steps)}  {outcome.name:<{_NAME_WIDTH}}  "
+            f"{duration(outcome.seconds):>8}  {state(outcome.state)}{why}"
         )
 
     def _say_head(self) -> None:

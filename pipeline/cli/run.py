@@ -38,8 +38,8 @@ def command(
     """Run the pipeline of the project in PATH, or on the data file PATH with --label.
 
     Steps whose data, config and code did not change come from the cache. Steps are named as TFX's
-    components: ExampleGen, StatisticsGen, SchemaGen, ExampleValidator, Transform, Trainer, Evaluator,
-    InfraValidator, Pusher.
+    components: ExampleGen, StatisticsGen, SchemaGen, ExampleValidator, Transform, Tuner (where there is
+    something to tune), Trainer, Evaluator, InfraValidator, Pusher.
 
     Exit codes: 0 done; 1 a step failed; 2 the config or the data is at fault; 3 the gate or the
     InfraValidator said no.
@@ -52,12 +52,14 @@ def command(
     warnings.simplefilter("ignore")
     from pipeline.config import load_config
     from pipeline.local.run import Choice, run_project
+    from pipeline.steps import steps_of
 
-    choice = Choice(no_cache, _step(start, "--from"), _step(end, "--to"))
     config = load_config(path, overrides, label=label, home=home)
+    steps = steps_of(config)
+    choice = Choice(no_cache, _step(start, "--from", steps), _step(end, "--to", steps))
     from pipeline.cli.progress import Progress
 
-    with Progress(config.name, quiet=as_json) as progress:
+    with Progress(config.name, steps, quiet=as_json) as progress:
         report = run_project(config, choice, started=progress.started, ended=progress.ended)
     code = _exit_code(report)
     if as_json:
@@ -70,22 +72,22 @@ def command(
     return code
 
 
-def _step(name: str | None, option: str) -> str | None:
+def _step(name: str | None, option: str, steps: tuple[str, ...]) -> str | None:
     """The step's proper name.
 
     Raises:
-      UserError: when there is no such step.
+      UserError: when the pipeline has no such step.
     """
-    from pipeline.steps import STEPS
-
-    if name is None or name in STEPS:
+    if name is None or name in steps:
         return name
-    near = difflib.get_close_matches(name.lower(), [step.lower() for step in STEPS], n=1)
-    meant = next((step for step in STEPS if [step.lower()] == near), None)
+    if name == "Tuner":
+        raise UserError("there is no Tuner without a search", where=option, fix="add a `tune` section")
+    near = difflib.get_close_matches(name.lower(), [step.lower() for step in steps], n=1)
+    meant = next((step for step in steps if [step.lower()] == near), None)
     raise UserError(
         f"no step {name!r}" + (f", did you mean {meant!r}?" if meant else ""),
         where=option,
-        fix=f"name one of: {', '.join(STEPS)}",
+        fix=f"name one of: {', '.join(steps)}",
     )
 
 

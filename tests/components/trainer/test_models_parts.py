@@ -64,7 +64,7 @@ class TestSequences:
         long, _ = self._answers(options, 9, weights)
         np.testing.assert_allclose(short, long, atol=1e-5)
         assert np.isfinite(short).all()
-        assert len({round(float(value), 5) for value in short}) == len(self.TEXTS)
+        assert len({round(value, 5) for value in short[:, 0].tolist()}) == len(self.TEXTS)
 
     @pytest.mark.parametrize("options", NETS, ids=str)
     def test_all_but_the_mean_heed_the_order(self, options):

@@ -12,7 +12,7 @@ _MOST_NUMBERS, _MOST_CATEGORIES = 1024, 64
 
 
 def with_measures(found: Found, name: str, config: FeatureConfig) -> FeatureConfig:
-    """The config with every measure known.
+    """The config with every measure that is known: all of them, once ingest has read the data.
 
     Raises:
       UserError: for an image of which neither the data nor the config says how large it is.
@@ -20,6 +20,8 @@ def with_measures(found: Found, name: str, config: FeatureConfig) -> FeatureConf
     if isinstance(config, ImageFeature):
         return _image(found, name, config)
     if isinstance(config, NumbersFeature | CategoriesFeature) and config.length is None:
+        if name in found.lists and name not in found.longest:
+            return config
         most = _MOST_NUMBERS if isinstance(config, NumbersFeature) else _MOST_CATEGORIES
         return config.model_copy(update={"length": min(found.longest.get(name, 1), most)})
     return config
@@ -28,6 +30,8 @@ def with_measures(found: Found, name: str, config: FeatureConfig) -> FeatureConf
 def _image(found: Found, name: str, config: ImageFeature) -> ImageFeature:
     sizes = found.images.get(name)
     if sizes is None:
+        if found.types[name] == "image":
+            return config
         if not (config.height and config.width):
             raise UserError(
                 "nobody knows how large its images are",

@@ -203,3 +203,8 @@ class TestSizesThatTheDataSays:
         found = Found.load(made["examples"].uri)
         with pytest.raises(UserError, match="image, which kind category cannot take"):
             make_plan(found, {"icon": CategoryFeature()})
+
+    def test_before_the_images_are_read(self, made):
+        found = Found.load(made["examples"].uri).model_copy(update={"images": {}})
+        config = next(each.config for each in make_plan(found, {}).features if each.name == "icon")
+        assert config == ImageFeature()

@@ -20,10 +20,12 @@ from components.example_gen.config import DataConfig, SplitSources
 from components.example_validator.config import ValidateConfig
 from components.infra_validator.config import InfraValidateConfig
 from components.pusher.config import PushConfig
+from components.pusher.versions import list_versions
 from components.schema_gen.config import SchemaConfig
 from components.section import Section
 from components.statistics_gen.config import StatisticsConfig
 from components.trainer.config import ModelConfig, TrainConfig
+from components.trainer.config.distill import PUSHED
 from components.transform.config import CrossFeature, FeatureConfig, TransformConfig
 from components.tuner.config import TuneConfig
 from components.tuner.space import SECTIONS, put
@@ -121,6 +123,26 @@ class PipelineConfig(Section):
         else:
             located = self._located(source)
         return self.data.model_copy(update={"source": located})
+
+    @property
+    def located_train(self) -> TrainConfig:
+        """The `train` section with the absolute folder of the teacher's version, if there is a teacher."""
+        distill = self.train.distill
+        if not distill:
+            return self.train
+        base = self.push_dir if distill.teacher == PUSHED else _absolute(distill.teacher, self._project_dir)
+        path = base
+        if not (base / "saved_model.pb").is_file():
+            versions = list_versions(base) if base.is_dir() else []
+            if not versions:
+                raise UserError(
+                    f"there is no version of a model in {base}",
+                    where="train.distill.teacher",
+                    fix="push a teacher first, or name the folder of one",
+                )
+            path = versions[-1]
+        taught = distill.model_copy(update={"teacher": str(path)})
+        return self.train.model_copy(update={"distill": taught})
 
     def _located(self, source: str) -> str:
         if source.startswith("sqlite:///"):

@@ -17,6 +17,7 @@ class TrainerSpec(ComponentSpec):
         "transform_graph": ChannelParameter(type=standard_artifacts.TransformGraph),
         "schema": ChannelParameter(type=standard_artifacts.Schema),
         "hyperparameters": ChannelParameter(type=standard_artifacts.HyperParameters, optional=True),
+        "raw_examples": ChannelParameter(type=standard_artifacts.Examples, optional=True),
     }
     OUTPUTS = {
         "model": ChannelParameter(type=standard_artifacts.Model),
@@ -31,6 +32,7 @@ class Trainer(Component):
 
     Args:
       config: `{"model": …, "train": …}`, the two sections.
+      raw_examples: what `examples` were made of, for train.distill: a teacher answers raw rows.
       name: the pipeline's name, which the export carries.
       user_code: URI of the archive that holds the user's model code, or empty.
     """

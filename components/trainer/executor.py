@@ -16,7 +16,7 @@ from tfx.utils import path_utils
 
 from components.base import say
 from components.records import split_files
-from components.trainer import checkpoints, devices, models, multi_worker, training
+from components.trainer import checkpoints, devices, distill, models, multi_worker, training
 from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.export import export
 from components.transform.plan import FeaturePlan
@@ -43,6 +43,10 @@ class Executor(base_executor.BaseExecutor):
         model_artifact = artifact_utils.get_single_instance(output_dict["model"])
         run = artifact_utils.get_single_instance(output_dict["model_run"])
         plan = FeaturePlan.load(graph.uri)
+        taught = None
+        if train.distill:
+            raw = artifact_utils.get_single_instance(input_dict["raw_examples"])
+            taught = distill.taught_rows(split_files(raw, "train"), plan, graph.uri, train)
         place = checkpoints.place(self._context, input_dict, exec_properties) if train.checkpoint else None
         with tempfile.TemporaryDirectory(dir=self._local_folder(), ignore_cleanup_errors=True) as scratch:
             trained = training.train(
@@ -55,6 +59,7 @@ class Executor(base_executor.BaseExecutor):
                 run_uri=run.uri,
                 scratch=Path(scratch),
                 checkpoint=place,
+                taught=taught,
             )
         if used.here.number == 0:
             folder = path_utils.serving_model_dir(model_artifact.uri)

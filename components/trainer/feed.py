@@ -62,7 +62,7 @@ def feed(files: list[str], plan: FeaturePlan, train: TrainConfig, scratch: Path)
     def batches_from(epoch: int) -> tf.data.Dataset:
         plain = source.batches(size, steps, epoch)
         made = augmented(plain, train.augment, plan, seed=train.seed, first=epoch * steps)
-        return _sharded_by_row(made.prefetch(tf.data.AUTOTUNE))
+        return sharded_by_row(made.prefetch(tf.data.AUTOTUNE))
 
     return Fed(batches_from, source.rows, size, steps, at_once, source.cache, soft_labels(train, plan))
 
@@ -73,7 +73,7 @@ def evaluation(files: list[str], plan: FeaturePlan, train: TrainConfig, scratch:
     blocks = source.blocks
     if soft_labels(train, plan):
         blocks = blocks.map(with_soft_labels(plan), num_parallel_calls=tf.data.AUTOTUNE)
-    return _sharded_by_row(with_exact_size(blocks, source.rows, plan).prefetch(tf.data.AUTOTUNE))
+    return sharded_by_row(with_exact_size(blocks, source.rows, plan).prefetch(tf.data.AUTOTUNE))
 
 
 class _Source:
@@ -147,7 +147,7 @@ def soft_labels(train: TrainConfig, plan: FeaturePlan) -> bool:
     return train.augment.mixes and plan.label.task == "multiclass"
 
 
-def _sharded_by_row(dataset: tf.data.Dataset) -> tf.data.Dataset:
+def sharded_by_row(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Several workers part the rows, not the files: there may be fewer files than workers."""
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA

@@ -9,7 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from components.errors import UserError
-from components.trainer.config import TrainConfig
+from components.trainer.config import DistillConfig, TrainConfig
+from components.trainer.losses import teaching
 
 _STEPS = ("train_step", "test_step", "compute_loss")
 
@@ -25,15 +26,22 @@ class Learner(keras.Model):
       parts: the batch of a step is computed in so many parts, one after the other.
       ema: momentum of the weights' moving average; None: there is none. Evaluation uses the averages.
       rows: shapes and dtypes of a batch, for training under a strategy.
+      distill: how a teacher is heard, whose logits stand beside the labels; None: there is none.
     """
 
     def __init__(
-        self, inner: keras.Model, *, parts: int = 1, ema: float | None = None, rows: Any = None
+        self,
+        inner: keras.Model,
+        *,
+        parts: int = 1,
+        ema: float | None = None,
+        rows: Any = None,
+        distill: DistillConfig | None = None,
     ) -> None:
         # The inner model casts its inputs itself.
         super().__init__(name=inner.name, autocast=False)
         self.inner = inner
-        self._parts, self._momentum, self._rows = parts, ema, rows
+        self._parts, self._momentum, self._rows, self._distill = parts, ema, rows, distill
         self._averages = [self._average_of(v) for v in inner.trainable_variables] if ema else []
 
     def _average_of(self, variable: keras.Variable) -> keras.Variable:
@@ -97,6 +105,34 @@ class Learner(keras.Model):
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
         self._loss_tracker.update_state(loss * replicas, sample_weight=tf.shape(tf.nest.flatten(x)[0])[0])
         return gradients, self.compute_metrics(x, y, answers, weight)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Any:
+        """The loss, of which a teacher has a share where there are answers of it: evaluation has none."""
+        if self._distill is None or y.shape[-1] == 1:
+            return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+        told = super().compute_loss(x, y[:, :1], y_pred, sample_weight, training=training)
+        rows = teaching(self._distill, y[:, 1:], y_pred)
+        if sample_weight is not None:
+            rows *= tf.reshape(sample_weight, [-1])
+        # A replica's share of the mean over the whole batch, as Keras has it of `told`.
+        taught = tf.reduce_mean(rows) / tf.distribute.get_strategy().num_replicas_in_sync
+        return (1.0 - self._distill.weight) * told + self._distill.weight * taught
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
+        return super().compute_metrics(x, y[:, :1] if self._distill else y, y_pred, sample_weight)
+
+    def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
+        if self._distill:
+            x, y, weight = keras.utils.unpack_x_y_sample_weight(data_batch)
+            data_batch = keras.utils.pack_x_y_sample_weight(x, tf.TensorSpec([None, 1], y.dtype), weight)
+        super()._symbolic_build(iterator=iterator, data_batch=data_batch)
 
     def _split(self, data: Any) -> list[Any]:
         if self._parts == 1:
@@ -168,7 +204,15 @@ def learner(
     Raises:
       UserError: the model has steps of its own, which a Learner's would replace.
     """
-    asked = [key for key, on in (("accumulate", train.accumulate > 1), ("ema", train.optimizer.ema)) if on]
+    asked = [
+        key
+        for key, on in (
+            ("accumulate", train.accumulate > 1),
+            ("ema", train.optimizer.ema),
+            ("distill", train.distill),
+        )
+        if on
+    ]
     asked += ["several workers"] if workers > 1 else []
     own = [name for name in _STEPS if getattr(type(model), name) is not getattr(keras.Model, name)]
     if own and asked:
@@ -180,4 +224,10 @@ def learner(
     if own or (replicas == 1 and not asked):
         return model
     made = WorkersLearner if workers > 1 else Learner
-    return made(model, parts=train.accumulate, ema=train.optimizer.ema, rows=rows if replicas > 1 else None)
+    return made(
+        model,
+        parts=train.accumulate,
+        ema=train.optimizer.ema,
+        rows=rows if replicas > 1 else None,
+        distill=train.distill,
+    )

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from components.errors import UserError
 from components.records import read_serialized
-from components.trainer.config import LossConfig
+from components.trainer.config import DistillConfig, LossConfig
 from components.trainer.config.loss import misfit
 from components.transform.plan import FeaturePlan
 
@@ -107,6 +107,26 @@ class RowLoss(keras.losses.Loss):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> RowLoss:
         return cls(**{**config, "config": LossConfig.model_validate(config["config"])})
+
+
+def teaching(config: DistillConfig, taught: Any, logits: Any) -> tf.Tensor:
+    """How far a student is from its teacher, of each row: float32 [batch].
+
+    The cross-entropy of both models' probabilities at the temperature t, times t squared, which keeps
+    the gradient's size whatever t is.
+
+    Args:
+      config: the section.
+      taught: the teacher's logits.
+      logits: the student's, of the same shape.
+    """
+    t = config.temperature
+    taught, logits = tf.cast(taught, tf.float32) / t, tf.cast(logits, tf.float32) / t
+    if logits.shape[-1] == 1:
+        rows = tf.nn.sigmoid_cross_entropy_with_logits(tf.sigmoid(taught), logits)[:, 0]
+    else:
+        rows = tf.nn.softmax_cross_entropy_with_logits(tf.nn.softmax(taught), logits)
+    return t * t * rows
 
 
 def loss(

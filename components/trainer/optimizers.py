@@ -46,6 +46,10 @@ class _OverReplicas:
             self.exclude_from_weight_decay(var_list=kept)  # type: ignore[attr-defined]
         super().build(variables)  # type: ignore[misc]
 
+    def _apply_weight_decay(self, variables: Any) -> None:
+        # Muon's own has one more rate for what is no matrix, and assigns past the strategy.
+        keras.optimizers.Optimizer._apply_weight_decay(self, variables)
+
     def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> Any:
         dense = [
             (tf.convert_to_tensor(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient, variable)

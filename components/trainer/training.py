@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 import keras
 
+from components.errors import UserError
 from components.trainer import learning
 from components.trainer.bottleneck import measure
 from components.trainer.compiled import compiled, in_float32, said_of_classes
 from components.trainer.config import ModelConfig, TrainConfig
+from components.trainer.data import Rows
 from components.trainer.devices import Devices
+from components.trainer.distill import taught_feed
 from components.trainer.feed import evaluation, feed
 from components.trainer.fitting import Fitted, fit
 from components.trainer.models import Builder
@@ -45,6 +48,7 @@ def train(
     run_uri: str,
     scratch: Path,
     checkpoint: str | None = None,
+    taught: Rows | None = None,
 ) -> Trained:
     """Trains on the transformed rows of `train`, and follows the metrics on those of `eval`.
 
@@ -54,10 +58,20 @@ def train(
       run_uri: logs go there.
       scratch: a local folder for caches of the rows.
       checkpoint: where an interrupted training is continued from; None: from the start.
+      taught: the train rows with a teacher's answers, for `train.distill`.
+
+    Raises:
+      UserError: what the config says does not fit the data, or the loss is no number any more.
     """
+    if train.distill and taught is None:
+        raise UserError(
+            "there are no answers of a teacher in this step, only in Trainer",
+            where="train.distill",
+            fix="tune without distill, then train with it",
+        )
     alone = used.here.workers == 1
     class_weights = learning.class_weights(train.loss, plan, files["train"])
-    fed = feed(files["train"], plan, train, scratch)
+    fed = feed(files["train"], plan, train, scratch) if taught is None else taught_feed(taught, train)
     watched = evaluation(files["eval"], plan, train, scratch)
     model = compiled(build, plan, model_config, train, fed, used, class_weights)
     # Workers but the first leave their logs nowhere.

@@ -3,6 +3,7 @@
 from components.trainer.config.augment import AugmentConfig, ColorConfig
 from components.trainer.config.callbacks import PlateauConfig, TensorBoardConfig
 from components.trainer.config.cross import CrossConfig
+from components.trainer.config.distill import DistillConfig
 from components.trainer.config.images import ImagesConfig
 from components.trainer.config.input import InputConfig
 from components.trainer.config.loss import LossConfig
@@ -17,6 +18,7 @@ __all__ = [
     "ClipConfig",
     "ColorConfig",
     "CrossConfig",
+    "DistillConfig",
     "ImagesConfig",
     "InputConfig",
     "LearningRateConfig",

@@ -48,7 +48,7 @@ class OptimizerConfig(Section):
     """How weights move."""
 
     name: Literal["sgd", "adam", "adamw", "rmsprop", "lamb", "lion", "adafactor", "muon"] = Field(
-        "adamw", description="muon (matrices by Muon, the rest by AdamW) needs the current stack"
+        "adamw", description="muon (matrices by Muon, the rest by Adam) needs the current stack"
     )
     weight_decay: NonNegativeFloat | None = Field(
         None,

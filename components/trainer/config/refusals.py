@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from components.trainer.config.loss import OF_NUMBERS
+
 if TYPE_CHECKING:
     from components.trainer.config.train import TrainConfig
 
@@ -45,12 +47,34 @@ def _equal_parts(train: TrainConfig) -> str | None:
     return None
 
 
+def _numbers_have_no_teacher(train: TrainConfig) -> str | None:
+    if train.distill and train.loss.name in OF_NUMBERS:
+        return f"distill needs a teacher's probabilities; {train.loss.name} is a loss of numbers"
+    return None
+
+
+def _taught_rows_are_not_augmented(train: TrainConfig) -> str | None:
+    augment = train.augment
+    if train.distill and (augment.for_images or augment.for_texts):
+        return "distill has the teacher's answers for the rows as they are: take augment or distill out"
+    return None
+
+
+def _taught_rows_are_in_memory(train: TrainConfig) -> str | None:
+    if train.distill and train.input.cache in ("file", "off"):
+        return f"distill keeps the rows in memory, received input.cache {train.input.cache}: leave it out"
+    return None
+
+
 REFUSALS = (
     _plateau_needs_a_settable_rate,
     _workers_make_single_steps,
     _workers_without_xla,
     _tpus_have_no_float16,
     _equal_parts,
+    _numbers_have_no_teacher,
+    _taught_rows_are_not_augmented,
+    _taught_rows_are_in_memory,
 )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 from components.section import Section
 from components.trainer.config.augment import AugmentConfig
 from components.trainer.config.callbacks import PlateauConfig, TensorBoardConfig
+from components.trainer.config.distill import DistillConfig
 from components.trainer.config.input import InputConfig
 from components.trainer.config.loss import LossConfig
 from components.trainer.config.optimizer import OptimizerConfig
@@ -35,6 +36,7 @@ class TrainConfig(Section):
     optimizer: OptimizerConfig = Field(OptimizerConfig(), description="how weights move")
     learning_rate: LearningRateConfig = Field(LearningRateConfig(), description="how fast they move")
     loss: LossConfig = Field(LossConfig(), description="what is made small")
+    distill: DistillConfig | None = Field(None, description="learn from another model, too")
     early_stopping: NonNegativeInt = Field(
         3,
         description="stop after so many epochs without a better eval loss; 0: never",

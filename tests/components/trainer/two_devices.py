@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import keras
 import numpy as np
 import tensorflow as tf
+from packaging.version import Version
 
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
@@ -29,6 +30,10 @@ STEPS, BATCH = 8, 32
 BASE: dict = {"learning_rate": {"schedule": "cosine", "peak": 0.01}}
 ROWS = small_rows(96)
 WEIGHTS = np.random.default_rng(5).uniform(0, 2, (96, 1)).astype(np.float32)
+# Labels with a teacher's logits beside them.
+TAUGHT = tf.concat(
+    [tf.cast(ROWS[1], tf.float32), np.random.default_rng(6).normal(0, 2, (96, 1)).astype(np.float32)], 1
+)
 # One row's gradient is beyond float16: of two replicas, the one that has it overflows.
 ONE_TOO_LARGE = np.where(np.arange(96)[:, None] == 50, np.float32(1e4), WEIGHTS)
 
@@ -46,6 +51,7 @@ CASES: dict[str, dict] = {
         "accumulate": 2,
         "optimizer": {"name": "sgd", "clip": {"global_norm": 0.1}, "ema": 0.7},
     },
+    "distill": {"distill": {"teacher": "x", "temperature": 3.0, "weight": 0.4}, "accumulate": 2},
     "float16, overflow": {"precision": "mixed_float16", "optimizer": {"name": "sgd"}},
     "float16, accumulate and clip": {
         "precision": "mixed_float16",
@@ -53,6 +59,9 @@ CASES: dict[str, dict] = {
         "optimizer": {"name": "sgd", "clip": {"norm": 0.05}},
     },
 }
+
+if Version(keras.__version__) >= Version("3.15"):
+    CASES["muon"] = {"optimizer": {"name": "muon", "weight_decay": 0.1}}
 
 
 def train(wanted: str, config: TrainConfig, weights: np.ndarray) -> tuple[list, list]:
@@ -63,7 +72,8 @@ def train(wanted: str, config: TrainConfig, weights: np.ndarray) -> tuple[list, 
     strategy = devices.strategy(wanted)
     assert strategy.num_replicas_in_sync == (2 if wanted == "mirrored" else 1)
     rows = tf.data.Dataset.from_tensor_slices((*ROWS, weights))
-    batches = rows.shuffle(96, seed=1).batch(BATCH).repeat()
+    told = rows if config.distill is None else tf.data.Dataset.from_tensor_slices((ROWS[0], TAUGHT, weights))
+    batches = told.shuffle(96, seed=1).batch(BATCH).repeat()
     with strategy.scope():
         plain = models.build(plan, ModelConfig(hidden=(8,)))
         model = learner(plain, config, rows=batches.element_spec, replicas=strategy.num_replicas_in_sync)

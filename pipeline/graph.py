@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ml_metadata.proto import metadata_store_pb2
 from tfx.dsl.components.common.resolver import Resolver
@@ -20,6 +21,7 @@ from components.pusher.component import Pusher
 from components.schema_gen.component import SchemaGen
 from components.statistics_gen.component import StatisticsGen
 from components.trainer.component import Trainer
+from components.trainer.warm_start.latest import LatestBlessedOfOtherData
 from components.transform.component import Transform
 from pipeline.code import step_code
 from pipeline.config import PipelineConfig
@@ -89,14 +91,24 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
     )
     # It waits for the verdict on the data, but a new verdict on the same data does not train anew.
     transform.add_upstream_node(example_validator)
+    warm: dict[str, Any] = {}
+    base = Resolver(
+        strategy_class=LatestBlessedOfOtherData,
+        model=Channel(type=Model),
+        model_blessing=Channel(type=ModelBlessing),
+        current=transform.outputs["transformed_examples"],
+    ).with_id("Base")
+    if config.train.warm_start == "blessed":
+        warm = {"base_model": base.outputs["model"]}
     trainer = Trainer(
         examples=transform.outputs["transformed_examples"] if config.transform.materialize else examples,
         transform_graph=transform.outputs["transform_graph"],
         schema=schema,
-        config=as_json({"model": config.model, "train": config.train}),
+        config=as_json({"model": config.model, "train": config.located_train}),
         name=config.name,
         user_code=user_code["trainer"].uri,
         code=step_code("trainer", user_code["trainer"]),
+        **warm,
     )
     model = trainer.outputs["model"]
     baseline = Resolver(
@@ -136,6 +148,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
             previous,
             example_validator,
             transform,
+            *([base] if warm else []),
             trainer,
             baseline,
             evaluator,

@@ -16,6 +16,7 @@ class TrainerSpec(ComponentSpec):
         "examples": ChannelParameter(type=standard_artifacts.Examples),
         "transform_graph": ChannelParameter(type=standard_artifacts.TransformGraph),
         "schema": ChannelParameter(type=standard_artifacts.Schema),
+        "base_model": ChannelParameter(type=standard_artifacts.Model, optional=True),
     }
     OUTPUTS = {
         "model": ChannelParameter(type=standard_artifacts.Model),

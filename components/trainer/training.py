@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +45,7 @@ def train(
     run_uri: str,
     scratch: Path,
     checkpoint: str | None = None,
+    begin: Callable[[keras.Model], None] | None = None,
 ) -> Trained:
     """Trains on the transformed rows of `train`, and follows the metrics on those of `eval`.
 
@@ -54,12 +55,13 @@ def train(
       run_uri: logs go there.
       scratch: a local folder for caches of the rows.
       checkpoint: where an interrupted training is continued from; None: from the start.
+      begin: gives the built model its first weights; None: it keeps those that it was built with.
     """
     alone = used.here.workers == 1
     class_weights = learning.class_weights(train.loss, plan, files["train"])
     fed = feed(files["train"], plan, train, scratch)
     watched = evaluation(files["eval"], plan, train, scratch)
-    model = compiled(build, plan, model_config, train, fed, used, class_weights)
+    model = compiled(build, plan, model_config, train, fed, used, class_weights, begin)
     # Workers but the first leave their logs nowhere.
     logs = run_uri if used.here.number == 0 else tempfile.mkdtemp(dir=scratch)
     fitted = fit(model, fed, watched, plan, train, logs, checkpoint)

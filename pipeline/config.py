@@ -114,6 +114,13 @@ class PipelineConfig(Section):
         return self.validation.model_copy(update={"serving_log": log and str(self._located(log))})
 
     @property
+    def located_train(self) -> TrainConfig:
+        """The `train` section with an absolute path."""
+        begin = self.train.warm_start
+        located = begin if begin in ("off", "blessed") else self._located(begin)
+        return self.train.model_copy(update={"warm_start": located})
+
+    @property
     def located_data(self) -> DataConfig:
         """The `data` section with absolute paths; package:… and scheme://… stay as they are."""
         source = self.data.source

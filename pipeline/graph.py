@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ml_metadata.proto import metadata_store_pb2
 from tfx.dsl.components.common.resolver import Resolver
@@ -20,6 +21,7 @@ from components.pusher.component import Pusher
 from components.schema_gen.component import SchemaGen
 from components.statistics_gen.component import StatisticsGen
 from components.trainer.component import Trainer
+from components.trainer.warm_start.latest import LatestBlessedOfOtherData
 from components.transform.component import Transform
 from components.tuner.component import Tuner
 from pipeline.code import step_code
@@ -88,29 +90,41 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
         code=step_code("transform", user_code["transform"]),
         without=() if config.transform.materialize else ("transformed_examples",),
     )
+    transformed = transform.outputs["transformed_examples"] if config.transform.materialize else examples
     # It waits for the verdict on the data, but a new verdict on the same data does not train anew.
     transform.add_upstream_node(example_validator)
-    search: list[Tuner] = []
+    # What Trainer takes, and which nodes there are, only where the config asks for it.
+    optional: dict[str, Any] = {"raw_examples": examples} if config.train.distill else {}
+    more: list[Any] = []
     if config.tune.space:
         tuner = Tuner(
-            examples=transform.outputs["transformed_examples"],
+            examples=transformed,
             transform_graph=transform.outputs["transform_graph"],
             schema=schema,
-            config=as_json({"tune": config.tune, "model": config.model, "train": config.train}),
+            config=as_json({"tune": config.tune, "model": config.model, "train": config.located_train}),
             user_code=user_code["trainer"].uri,
             code=step_code("tuner", user_code["trainer"]),
         )
-        search.append(tuner)
+        more.append(tuner)
+        optional["hyperparameters"] = tuner.outputs["best_hyperparameters"]
+    if config.train.warm_start == "blessed":
+        base = Resolver(
+            strategy_class=LatestBlessedOfOtherData,
+            model=Channel(type=Model),
+            model_blessing=Channel(type=ModelBlessing),
+            current=transformed,
+        ).with_id("Base")
+        more.append(base)
+        optional["base_model"] = base.outputs["model"]
     trainer = Trainer(
-        examples=transform.outputs["transformed_examples"] if config.transform.materialize else examples,
+        examples=transformed,
         transform_graph=transform.outputs["transform_graph"],
         schema=schema,
-        **({"raw_examples": examples} if config.train.distill else {}),
+        **optional,
         config=as_json({"model": config.model, "train": config.located_train}),
         name=config.name,
         user_code=user_code["trainer"].uri,
         code=step_code("trainer", user_code["trainer"]),
-        **({"hyperparameters": search[0].outputs["best_hyperparameters"]} if search else {}),
     )
     model = trainer.outputs["model"]
     baseline = Resolver(
@@ -150,7 +164,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
             previous,
             example_validator,
             transform,
-            *search,
+            *more,
             trainer,
             baseline,
             evaluator,

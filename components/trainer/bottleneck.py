@@ -43,9 +43,9 @@ def measure(model: keras.Model, fed: Fed, *, rows_a_second: float, seconds: floa
     calls = max(1, round(budget * rows_a_second / call))
     same = fed.batches.take(1).cache().repeat()
     # The first call fills the cache.
-    model.fit(same, epochs=1, steps_per_epoch=fed.steps_at_once, verbose=0)
+    model.fit(same, epochs=1, steps_per_epoch=fed.steps_at_once, shuffle=False, verbose=0)
     began = time.monotonic()
-    model.fit(same, epochs=1, steps_per_epoch=calls * fed.steps_at_once, verbose=0)
+    model.fit(same, epochs=1, steps_per_epoch=calls * fed.steps_at_once, shuffle=False, verbose=0)
     return Sides(data, calls * call / (time.monotonic() - began))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 
@@ -32,13 +32,17 @@ def compiled(
     fed: Fed,
     used: Devices,
     class_weights: Sequence[float] | None,
+    begin: Callable[[keras.Model], None] | None = None,
 ) -> keras.Model:
-    """The model as `fit` takes it."""
+    """The model as `fit` takes it; `begin` gives it its first weights."""
     devices.check_batch(fed.batch_size, used.replicas, train.accumulate)
     loss = learning.loss(plan, train.loss, class_weights, soft_labels=fed.soft_labels)
     with used.strategy.scope():
+        plain = built(build, plan, config)
+        if begin:
+            begin(plain)
         model = learner(
-            built(build, plan, config),
+            plain,
             train,
             rows=fed.batches.element_spec,
             replicas=used.replicas,

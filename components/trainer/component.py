@@ -18,6 +18,7 @@ class TrainerSpec(ComponentSpec):
         "schema": ChannelParameter(type=standard_artifacts.Schema),
         "hyperparameters": ChannelParameter(type=standard_artifacts.HyperParameters, optional=True),
         "raw_examples": ChannelParameter(type=standard_artifacts.Examples, optional=True),
+        "base_model": ChannelParameter(type=standard_artifacts.Model, optional=True),
     }
     OUTPUTS = {
         "model": ChannelParameter(type=standard_artifacts.Model),

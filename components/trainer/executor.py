@@ -19,6 +19,7 @@ from components.records import split_files
 from components.trainer import checkpoints, devices, distill, models, multi_worker, training
 from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.export import export
+from components.trainer.warm_start import WarmStart
 from components.transform.plan import FeaturePlan
 from components.tuner import space
 
@@ -47,6 +48,10 @@ class Executor(base_executor.BaseExecutor):
         if train.distill:
             raw = artifact_utils.get_single_instance(input_dict["raw_examples"])
             taught = distill.taught_rows(split_files(raw, "train"), plan, graph.uri, train)
+        transform = tft.TFTransformOutput(graph.uri)
+        base = input_dict.get("base_model")
+        blessed = path_utils.serving_model_path(base[0].uri) if base else None
+        warm = WarmStart(train.warm_start, blessed, plan, transform)
         place = checkpoints.place(self._context, input_dict, exec_properties) if train.checkpoint else None
         with tempfile.TemporaryDirectory(dir=self._local_folder(), ignore_cleanup_errors=True) as scratch:
             trained = training.train(
@@ -60,12 +65,15 @@ class Executor(base_executor.BaseExecutor):
                 scratch=Path(scratch),
                 checkpoint=place,
                 taught=taught,
+                begin=warm.begin,
             )
         if used.here.number == 0:
             folder = path_utils.serving_model_dir(model_artifact.uri)
             fileio.makedirs(folder)
-            export(trained.model, plan, tft.TFTransformOutput(graph.uri), exec_properties["name"], folder)
-            say(model_artifact, trained.account + (f"; tuned: {space.described(tuned)}" if tuned else ""))
+            export(trained.model, plan, transform, exec_properties["name"], folder)
+            warm.keep(trained.model, folder)
+            said = f"; tuned: {space.described(tuned)}" if tuned else ""
+            say(model_artifact, trained.account + warm.said + said)
         if used.here.workers > 1:
             multi_worker.wait_for_all(used.strategy)
         if place:

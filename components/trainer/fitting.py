@@ -69,6 +69,7 @@ def fit(
         steps_per_epoch=fed.steps,
         validation_data=evaluation,
         callbacks=[finite, *asked, line, log, kept],
+        shuffle=False,
         verbose=0,
     )
     finite.explain(evaluation, plan)

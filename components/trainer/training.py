@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +49,7 @@ def train(
     scratch: Path,
     checkpoint: str | None = None,
     taught: Rows | None = None,
+    begin: Callable[[keras.Model], None] | None = None,
 ) -> Trained:
     """Trains on the transformed rows of `train`, and follows the metrics on those of `eval`.
 
@@ -59,6 +60,7 @@ def train(
       scratch: a local folder for caches of the rows.
       checkpoint: where an interrupted training is continued from; None: from the start.
       taught: the train rows with a teacher's answers, for `train.distill`.
+      begin: gives the built model its first weights; None: it keeps those that it was built with.
 
     Raises:
       UserError: what the config says does not fit the data, or the loss is no number any more.
@@ -73,7 +75,7 @@ def train(
     class_weights = learning.class_weights(train.loss, plan, files["train"])
     fed = feed(files["train"], plan, train, scratch) if taught is None else taught_feed(taught, train)
     watched = evaluation(files["eval"], plan, train, scratch)
-    model = compiled(build, plan, model_config, train, fed, used, class_weights)
+    model = compiled(build, plan, model_config, train, fed, used, class_weights, begin)
     # Workers but the first leave their logs nowhere.
     logs = run_uri if used.here.number == 0 else tempfile.mkdtemp(dir=scratch)
     fitted = fit(model, fed, watched, plan, train, logs, checkpoint)

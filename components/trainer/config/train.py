@@ -50,6 +50,12 @@ class TrainConfig(Section):
     checkpoint: bool = Field(
         True, description="keep what a killed step has learned, so that the next run goes on from there"
     )
+    warm_start: str = Field(
+        "off",
+        min_length=1,
+        description="what the weights begin with: off: lots; blessed: the latest blessed model that was "
+        "trained on other data, if there is one; or the path of a version directory",
+    )
     input: InputConfig = InputConfig()
     augment: AugmentConfig = AugmentConfig()
     tensorboard: TensorBoardConfig = TensorBoardConfig()

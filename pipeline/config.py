@@ -114,13 +114,6 @@ class PipelineConfig(Section):
         return self.validation.model_copy(update={"serving_log": log and str(self._located(log))})
 
     @property
-    def located_train(self) -> TrainConfig:
-        """The `train` section with an absolute path."""
-        begin = self.train.warm_start
-        located = begin if begin in ("off", "blessed") else self._located(begin)
-        return self.train.model_copy(update={"warm_start": located})
-
-    @property
     def located_data(self) -> DataConfig:
         """The `data` section with absolute paths; package:… and scheme://… stay as they are."""
         source = self.data.source
@@ -133,23 +126,28 @@ class PipelineConfig(Section):
 
     @property
     def located_train(self) -> TrainConfig:
-        """The `train` section with the absolute folder of the teacher's version, if there is a teacher."""
-        distill = self.train.distill
-        if not distill:
-            return self.train
-        base = self.push_dir if distill.teacher == PUSHED else _absolute(distill.teacher, self._project_dir)
-        path = base
-        if not (base / "saved_model.pb").is_file():
-            versions = list_versions(base) if base.is_dir() else []
-            if not versions:
-                raise UserError(
-                    f"there is no version of a model in {base}",
-                    where="train.distill.teacher",
-                    fix="push a teacher first, or name the folder of one",
-                )
-            path = versions[-1]
-        taught = distill.model_copy(update={"teacher": str(path)})
-        return self.train.model_copy(update={"distill": taught})
+        """The `train` section with absolute folders of the models that it begins with and learns from."""
+        begin, distill = self.train.warm_start, self.train.distill
+        found: dict[str, Any] = {
+            "warm_start": begin if begin in ("off", "blessed") else self._located(begin),
+            "distill": distill
+            and distill.model_copy(update={"teacher": str(self._teacher(distill.teacher))}),
+        }
+        return self.train.model_copy(update=found)
+
+    def _teacher(self, named: str) -> Path:
+        """The folder of the teacher's version: the one that is named, or the newest in the folder that is."""
+        base = self.push_dir if named == PUSHED else _absolute(named, self._project_dir)
+        if (base / "saved_model.pb").is_file():
+            return base
+        versions = list_versions(base) if base.is_dir() else []
+        if not versions:
+            raise UserError(
+                f"there is no version of a model in {base}",
+                where="train.distill.teacher",
+                fix="push a teacher first, or name the folder of one",
+            )
+        return versions[-1]
 
     def _located(self, source: str) -> str:
         if source.startswith("sqlite:///"):

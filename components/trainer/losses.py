@@ -16,6 +16,7 @@ from components.errors import UserError
 from components.records import read_serialized
 from components.trainer.config import DistillConfig, LossConfig
 from components.trainer.config.loss import misfit
+from components.transform.on_the_fly import reader
 from components.transform.plan import FeaturePlan
 
 
@@ -173,10 +174,10 @@ def class_weights(config: LossConfig, plan: FeaturePlan, train_files: Sequence[s
 
 def _counts(plan: FeaturePlan, files: Sequence[str]) -> Counter[int]:
     """How many train rows each class id has."""
-    spec = {plan.label_input: tf.io.FixedLenFeature([1], tf.int64)}
+    read = reader(plan, {plan.label_input: tf.io.FixedLenFeature([1], tf.int64)})
     counts: Counter[int] = Counter()
     for file in files:
         for serialized in read_serialized(file):
-            ids = tf.io.parse_example(serialized, spec)[plan.label_input]
+            ids = read(tf.constant(serialized))[plan.label_input]
             counts.update(ids.numpy().ravel().tolist())
     return counts

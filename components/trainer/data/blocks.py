@@ -1,4 +1,4 @@
-"""Files of transformed examples as blocks of parsed rows."""
+"""Files of examples, transformed or to be transformed now, as blocks of parsed rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import tensorflow as tf
 
 from components.trainer.model_inputs import model_inputs
+from components.transform.on_the_fly import reader
 from components.transform.plan import FeaturePlan
 
 Features = dict[str, tf.Tensor]
@@ -53,10 +54,10 @@ def _records(files: list[str]) -> tf.data.Dataset:
 
 def blocks(files: list[str], plan: FeaturePlan) -> tf.data.Dataset:
     """The rows of the files, parsed, `rows_a_block` at a time; the last block may be smaller."""
-    spec = feature_spec(plan)
+    read = reader(plan, feature_spec(plan))
 
     def parse(serialized: tf.Tensor) -> Rows:
-        features = tf.io.parse_example(serialized, spec)
+        features = read(serialized)
         label = features.pop(plan.label_input)
         inputs = model_inputs(plan, features)
         if plan.weight_input:

@@ -28,11 +28,11 @@ from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.config.distill import PUSHED
 from components.transform.config import CrossFeature, FeatureConfig, TransformConfig
 from components.tuner.config import TuneConfig
-from components.tuner.space import SECTIONS, put
 from pipeline import overrides as command_line
 from pipeline.beam import BeamConfig
 from pipeline.config_problems import explain, fail, fit, near
 from pipeline.config_schema import Schema
+from pipeline.searched import check_space
 from pipeline.yaml_lines import Document, KeyPath, Problem, read
 
 FILE_NAME = "pipeline.yaml"
@@ -135,11 +135,11 @@ class PipelineConfig(Section):
         }
         return self.train.model_copy(update=found)
 
-    def _teacher(self, named: str) -> Path:
+    def _teacher(self, named: str) -> str:
         """The folder of the teacher's version: the one that is named, or the newest in the folder that is."""
         base = self.push_dir if named == PUSHED else _absolute(named, self._project_dir)
         if (base / "saved_model.pb").is_file():
-            return base
+            return str(base)
         versions = list_versions(base) if base.is_dir() else []
         if not versions:
             raise UserError(
@@ -147,7 +147,7 @@ class PipelineConfig(Section):
                 where="train.distill.teacher",
                 fix="push a teacher first, or name the folder of one",
             )
-        return versions[-1]
+        return str(versions[-1])
 
     def _located(self, source: str) -> str:
         if source.startswith("sqlite:///"):
@@ -341,7 +341,7 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
             of = f" of task {config.task}" if config.task else ""
             text = f"not a metric{of}{near(metric, known) or '; known: ' + ', '.join(known)}"
             yield ("evaluate", "gate", metric), text
-    yield from _check_space(config)
+    yield from check_space(config, Schema(PipelineConfig.model_json_schema()).options())
     named: tuple[tuple[KeyPath, str | None], ...] = (
         (("model", "build"), config.model.build),
         (("transform", "function"), config.transform.function),
@@ -354,31 +354,6 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
             yield place, f"there is no {module}.py in {folder}"
     if config.push.to and _is_remote(config.push.to):
         yield ("push", "to"), f"expected a folder on this machine, received {config.push.to!r}"
-
-
-def _check_space(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
-    """Every key of the search is one that training has, and every value one that it takes."""
-    options = [
-        option
-        for option in Schema(PipelineConfig.model_json_schema()).options()
-        if option.partition(".")[0] in SECTIONS
-    ]
-    sections = {name: getattr(config, name) for name in SECTIONS}
-    plain = {name: section.model_dump(mode="json") for name, section in sections.items()}
-    for key, allowed in config.tune.space.items():
-        path: KeyPath = ("tune", key)
-        if key.partition(".")[0] not in SECTIONS:
-            yield path, f"a trial changes keys of {' and '.join(SECTIONS)} only"
-        elif key not in options:
-            yield path, f"no such key{near(key, options)}"
-        else:
-            name = key.partition(".")[0]
-            for value in allowed.samples:
-                try:
-                    type(sections[name]).model_validate(put(plain, {key: value})[name])
-                except ValidationError as error:
-                    yield path, f"{value!r} cannot be its value: {error.errors(include_url=False)[0]['msg']}"
-                    break
 
 
 class _Representer(RoundTripRepresenter):

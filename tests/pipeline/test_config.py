@@ -156,7 +156,10 @@ MISTAKES = {
         "train:\n  optimizer:\n    nme: sgd\n",
         ["pipeline.yaml:5: train.optimizer.nme: unknown key, did you mean 'name'?"],
     ),
-    "misplaced": ("epochs: 3\n", ["pipeline.yaml:3: epochs: unknown key, did you mean train.epochs?"]),
+    "misplaced": (
+        "epochs: 3\n",
+        ["pipeline.yaml:3: epochs: unknown key, did you mean train.epochs or tune.epochs?"],
+    ),
     "misplaced deeper": ("train: {peak: 1}\n", ["did you mean train.learning_rate.peak?"]),
     "misplaced and misspelt": ("epoch: 3\n", ["did you mean train.epochs?"]),
     "nothing near": ("zzz: 3\n", ["pipeline.yaml:3: zzz: unknown key; the top takes name, data, label"]),
@@ -180,7 +183,7 @@ MISTAKES = {
     ),
     "either": (
         "features: {a: {kind: numeric, impute: foo}}\n",
-        ["features.a.impute: expected one of mean, median or a number, received 'foo'"],
+        ["features.a.impute: expected one of mean, median, most_frequent or a number, received 'foo'"],
     ),
     "list": (
         "evaluate:\n  slices:\n    - [a]\n    - b\n",
@@ -197,7 +200,7 @@ MISTAKES = {
     ),
     "no kind": (
         "features: {a: {vocabulary: 3}}\n",
-        ["features.a: kind is missing", "one of boolean, category, cross, date"],
+        ["features.a: kind is missing", "one of boolean, categories, category, cross, date"],
     ),
     "bare kind": (
         "features: {a: numeric}\n",
@@ -205,7 +208,9 @@ MISTAKES = {
     ),
     "option of another kind": (
         "features:\n  a:\n    kind: numeric\n    vocabulary: 3\n",
-        ["pipeline.yaml:6: features.a.vocabulary: not an option of kind numeric; category and text take it"],
+        [
+            "pipeline.yaml:6: features.a.vocabulary: not an option of kind numeric; categories and category and text take it"
+        ],
     ),
     "a section's own check": (
         "evaluate: {gate: {auc: {}}}\n",
@@ -373,4 +378,7 @@ def test_the_command_ends_with_2_and_no_traceback(tmp_path):
     done = headrace("config", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "error: pipeline.yaml:3: epochs: unknown key, did you mean train.epochs?\n"
+    assert (
+        done.stderr
+        == "error: pipeline.yaml:3: epochs: unknown key, did you mean train.epochs or tune.epochs?\n"
+    )

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from serving import memory
 from serving.errors import ServingError
 from serving.model import Model, load_model
-from serving.status import Code, StatusError
+from serving.spec import NEWEST, ModelSpec, VersionPolicy
+from serving.status import Code, StatusError, invalid
 from serving.versions import Version, is_version_directory, list_versions, version_number
 
 log = logging.getLogger("serving")
 
 
 @dataclass(frozen=True)
-class _State:
+class VersionState:
     """What became of a version, as the status route tells it."""
 
     state: str
@@ -29,37 +30,61 @@ class _State:
 
 
 class HostedModel:
-    """Serves the newest loadable version of a base folder, or one version directory.
+    """Serves the versions of a base folder that its policy wants, or one version directory.
 
-    `poll` loads and switches and must be called from one thread at a time; everything else may be called
-    from any. A request keeps the version that it began with: the old one is let go when its last ends.
+    `start`, `poll`, `label` and `close` must be called from one thread at a time; everything else may be
+    called from any. A new version is loaded and warmed up beside the others before it answers, and an old
+    one is let go after that. A request keeps the version that it began with.
 
     Args:
-      name: the model's name in URLs; "" takes it from the manifest, else from the folder.
       path: a base folder of version directories, or one version directory.
+      name: the model's name in URLs; "" takes it from the manifest, else from the folder.
       load: loads a version directory.
+      policy: which versions are served.
     """
 
-    def __init__(self, path: Path, name: str = "", load: Callable[[Path, int], Model] = load_model) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str = "",
+        load: Callable[[Path, int], Model] = load_model,
+        policy: VersionPolicy = NEWEST,
+    ) -> None:
         self.path = Path(os.path.abspath(path))
+        self.policy = policy
         self._name, self._load = name, load
-        self._current: Model | None = None
-        self._states: dict[int, _State] = {}
-        self._warned_empty = False
+        self._loaded: dict[int, Model] = {}  # replaced, never changed: other threads read it
+        self._states: dict[int, VersionState] = {}
+        self._labels: dict[str, int] = {}
+        self._warned = ""
+        self._garbage = False
 
     @property
     def name(self) -> str:
         return self._name
 
     @property
+    def labels(self) -> dict[str, int]:
+        """Label to version."""
+        return dict(self._labels)
+
+    @property
+    def states(self) -> dict[int, VersionState]:
+        """Every version that was tried, newest first."""
+        return dict(sorted(self._states.copy().items(), reverse=True))
+
+    @property
+    def loaded(self) -> dict[int, Model]:
+        """The versions that answer."""
+        return self._loaded
+
+    @property
     def current(self) -> Model:
-        """The version that answers now."""
-        if self._current is None:
-            raise StatusError(Code.NOT_FOUND, f"Servable not found for request: Latest({self._name})")
-        return self._current
+        """The newest version that answers."""
+        return self.find(ModelSpec(self._name))
 
     def start(self) -> Model:
-        """Loads the first version; raises ServingError when there is none that can be loaded."""
+        """Loads what the policy wants; raises ServingError when nothing of it can be loaded."""
         versions = self._versions()
         if not versions:
             raise ServingError(
@@ -68,59 +93,76 @@ class HostedModel:
                 "push a model there first",
             )
         self.poll()
-        if self._current is None:
+        if not self._loaded:
+            if not self.policy.choose(versions)[0]:
+                raise ServingError(
+                    f"none of the versions {', '.join(map(str, self.policy.versions))} is here; "
+                    f"there are {', '.join(str(version.number) for version in versions)}",
+                    str(self.path),
+                    "mend the version policy",
+                )
             reasons = "\n".join(
                 f"  version {number}: {state.message}" for number, state in sorted(self._states.items())
             )
             raise ServingError(f"no version can be loaded\n{reasons}", str(self.path), "push the model again")
-        return self._current
+        return self.current
 
     def poll(self) -> bool:
-        """Looks for a newer version, loads it beside the current one, and switches; whether it switched."""
+        """Loads what the policy wants of what is on disk, then lets go of the rest; whether it changed."""
+        if self._garbage:
+            self._garbage = False
+            memory.release()
         versions = self._versions()
         self._forget_removed({version.number for version in versions})
-        if not versions and self._current and not self._warned_empty:
-            log.warning(
-                "model %s: no version left in %s; version %d goes on serving",
-                self._name, self.path, self._current.version,
-            )  # fmt: skip
-        self._warned_empty = not versions
-        for version in versions:
-            if self._current and version.number == self._current.version:
-                return False
-            if self._try_load(version):
-                return True
-        return False
+        before = set(self._loaded)
+        candidates, count = self.policy.choose(versions)
+        chosen: set[int] = set()
+        for version in candidates:
+            if len(chosen) == count:
+                break
+            if version.number in self._loaded or self._try_load(version):
+                chosen.add(version.number)
+        self._warn(versions, candidates)
+        if chosen and (old := set(self._loaded) - chosen):
+            self._unload(old)
+        return set(self._loaded) != before
 
-    def find(self, name: str, version: int | None = None) -> Model:
-        """The model for a request, or TensorFlow Serving's 404."""
-        current = self._current
-        if current is None or name != self._name or version not in (None, current.version):
-            wanted = f"Latest({name})" if version is None else f"Specific({name}, {version})"
-            raise StatusError(Code.NOT_FOUND, f"Servable not found for request: {wanted}")
-        return current
+    def close(self) -> None:
+        """Lets go of every version; requests under way keep theirs."""
+        self._labels = {}
+        self._unload(set(self._loaded))
 
-    def status_json(self, name: str, version: int | None = None) -> dict[str, Any]:
-        """The answer of the status route: every version that was tried, newest first."""
-        states = dict(self._states) if name == self._name else {}
-        if not states:
-            raise StatusError(Code.NOT_FOUND, f"Could not find any versions of model {name}")
-        if version is not None and version not in states:
-            raise StatusError(Code.NOT_FOUND, f"Could not find version {version} of model {name}")
-        numbers = sorted(states, reverse=True) if version is None else [version]
-        return {
-            "model_version_status": [
-                {
-                    "version": str(number),
-                    "state": states[number].state,
-                    "status": {
-                        "error_code": states[number].code.name,
-                        "error_message": states[number].message,
-                    },
-                }
-                for number in numbers
-            ]
-        }
+    def label(self, labels: Mapping[str, int]) -> None:
+        """Moves the labels, all or none: a label can only name a version that answers."""
+        for version in labels.values():
+            if version not in self._loaded:
+                raise StatusError(
+                    Code.FAILED_PRECONDITION,
+                    f"Request to assign label to version {version} of model {self._name}, "
+                    "which is not currently available for inference",
+                )
+        for label, version in labels.items():
+            if self._labels.get(label) != version:
+                log.info("model %s: label %s is version %d", self._name, label, version)
+        self._labels = dict(labels)
+
+    def find(self, spec: ModelSpec) -> Model:
+        """The version for a request, or TensorFlow Serving's error."""
+        loaded, version = self._loaded, self.number(spec)
+        if version is None and loaded:
+            return loaded[max(loaded)]
+        if version not in loaded:
+            asked = f"Latest({spec.name})" if version is None else f"Specific({spec.name}, {version})"
+            raise StatusError(Code.NOT_FOUND, f"Servable not found for request: {asked}")
+        return loaded[version]
+
+    def number(self, spec: ModelSpec) -> int | None:
+        """The version that is asked for, by number or by label; None for the newest."""
+        if not spec.label:
+            return spec.version
+        if spec.label not in self._labels:
+            raise invalid(f"Unrecognized servable version label: {spec.label}")
+        return self._labels[spec.label]
 
     def _versions(self) -> list[Version]:
         if is_version_directory(self.path):
@@ -133,33 +175,75 @@ class HostedModel:
         known = self._states.get(version.number)
         if known and known.code is not Code.OK and known.stamp == stamp:
             return False  # it failed, and has not changed since
-        self._states[version.number] = _State("LOADING")
+        self._states[version.number] = VersionState("LOADING")
         try:
             model = self._load(version.path, version.number)
         except ServingError as error:
-            self._states[version.number] = _State("END", Code.UNKNOWN, error.what, stamp)
-            going_on = f"; version {self._current.version} goes on serving" if self._current else ""
+            self._states[version.number] = VersionState("END", Code.UNKNOWN, error.what, stamp)
+            going_on = f"; version {max(self._loaded)} goes on serving" if self._loaded else ""
             log.error(
                 "model %s: version %d is skipped%s: %s",
                 self._name or self.path.name, version.number, going_on, error,
             )  # fmt: skip
             return False
-        self._switch(model)
+        self._publish(model)
         return True
 
-    def _switch(self, model: Model) -> None:
+    def _publish(self, model: Model) -> None:
         if not self._name:
             self._name = model.manifest.name if model.manifest else model.path.parent.name
-        old, self._current = self._current, model
-        self._states[model.version] = _State("AVAILABLE")
-        if old is None:
-            log.info("model %s: version %d is loaded from %s", self._name, model.version, model.path)
+        # A finalizer that held this object would keep the model, which this object holds, for ever.
+        weakref.finalize(model, _tell_freed, weakref.ref(self), model.version).atexit = False
+        self._loaded = {**self._loaded, model.version: model}
+        self._states[model.version] = VersionState("AVAILABLE")
+        log.info("model %s: version %d is loaded from %s", self._name, model.version, model.path)
+
+    def _unload(self, old: set[int]) -> None:
+        """Lets go of versions; their memory is free when the last request that uses them ends."""
+        if not old:
             return
-        self._states[old.version] = _State("END")
-        log.info("model %s: version %d replaces version %d", self._name, model.version, old.version)
-        del old
-        gc.collect()  # a loaded graph holds cycles; give its memory back now
+        for number in sorted(old):
+            self._states[number] = VersionState("UNLOADING")
+            labels = [label for label, version in self._labels.items() if version == number]
+            if labels:
+                log.warning(
+                    "model %s: label %s names version %d, which is not served any more",
+                    self._name, ", ".join(labels), number,
+                )  # fmt: skip
+        self._loaded = {number: model for number, model in self._loaded.items() if number not in old}
+        if self._loaded:
+            log.info(
+                "model %s: version %d replaces version %s",
+                self._name, max(self._loaded), ", ".join(map(str, sorted(old))),
+            )  # fmt: skip
+        self._garbage = False
+        memory.release()
+
+    def _freed(self, number: int) -> None:
+        self._garbage = True
+        state = self._states.get(number)
+        if state and state.state == "UNLOADING":
+            self._states[number] = VersionState("END")
+
+    def _warn(self, versions: list[Version], candidates: list[Version]) -> None:
+        """Says, once, that what should be served is not there."""
+        there = {version.number for version in candidates}
+        missing = [number for number in self.policy.versions if number not in there]
+        warning = ""
+        if not versions:
+            warning = f"no version left in {self.path}"
+        elif missing:
+            warning = f"version {', '.join(map(str, missing))} is not in {self.path}"
+        if warning and warning != self._warned:
+            going_on = f"; version {max(self._loaded)} goes on serving" if self._loaded else ""
+            log.warning("model %s: %s%s", self._name or self.path.name, warning, going_on)
+        self._warned = warning
 
     def _forget_removed(self, present: set[int]) -> None:
         for number in [n for n, state in self._states.items() if state.state == "END" and n not in present]:
             del self._states[number]
+
+
+def _tell_freed(hosted: weakref.ref[HostedModel], number: int) -> None:
+    if found := hosted():
+        found._freed(number)

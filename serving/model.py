@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from serving.manifest import Manifest, read_manifest
 from serving.signature import Signature, TensorInfo
 from serving.status import Code, StatusError, invalid
 from serving.versions import GRAPH_FILE
+from serving.warmup import warm_up
 
 Arrays = Mapping[str, np.ndarray]
 _INIT_SIGNATURE = "__saved_model_init_op"  # listed in the file, called by the loader, not by us
@@ -33,6 +35,8 @@ class Model:
       signatures: everything the file lists, by name.
       functions: how to call a signature, by name.
       manifest: what the exporter wrote about it, if it did.
+      definitions: the SignatureDef messages of the file, by name.
+      load_seconds: how long it took to load, without the warm-up.
     """
 
     def __init__(
@@ -43,8 +47,11 @@ class Model:
         signatures: dict[str, Signature],
         functions: dict[str, Callable[[Arrays], dict[str, np.ndarray]]],
         manifest: Manifest | None,
+        definitions: Mapping[str, Any] | None = None,
+        load_seconds: float = 0.0,
     ) -> None:
         self.path, self.version, self.signatures, self.manifest = path, version, signatures, manifest
+        self.definitions, self.load_seconds = definitions or {}, load_seconds
         self._functions = functions
 
     def signature(self, name: str) -> Signature:
@@ -55,6 +62,11 @@ class Model:
 
     def call(self, name: str, inputs: Arrays) -> dict[str, np.ndarray]:
         """Calls a signature with one array an input; strings travel as object arrays of bytes."""
+        self.check(name, inputs)
+        return self.run(name, inputs)
+
+    def check(self, name: str, inputs: Arrays) -> None:
+        """Refuses inputs that the signature does not take."""
         signature = self.signature(name)
         if inputs.keys() != signature.inputs.keys():
             raise invalid(_wrong_inputs(set(inputs), set(signature.inputs)))
@@ -64,15 +76,20 @@ class Model:
                     f"input '{key}' of signature '{name}': got shape {_dims(inputs[key].shape)}, "
                     f"expected {_dims(info.shape or ())}"
                 )
+
+    def run(self, name: str, inputs: Arrays) -> dict[str, np.ndarray]:
+        """Calls a signature with inputs that were checked."""
         return self._functions[name](inputs)
 
 
 def load_model(path: Path, version: int) -> Model:
     """Loads a version directory; raises ServingError, with the reason, when that cannot be done."""
     manifest = read_manifest(path)
-    tf = _import_tensorflow()
+    tf = import_tensorflow()
+    started = time.monotonic()
     try:
-        signatures = _read_signatures(path / GRAPH_FILE)
+        definitions = _read_definitions(path / GRAPH_FILE)
+        signatures = _describe(definitions)
         loaded = tf.saved_model.load(str(path), tags="serve")
         functions = {
             name: _caller(tf, loaded, loaded.signatures[name], signatures[name])
@@ -85,10 +102,20 @@ def load_model(path: Path, version: int) -> Model:
             str(path),
             "push the model again, or remove this version",
         ) from error
-    return Model(path=path, version=version, signatures=signatures, functions=functions, manifest=manifest)
+    model = Model(
+        path=path,
+        version=version,
+        signatures=signatures,
+        functions=functions,
+        manifest=manifest,
+        definitions=definitions,
+        load_seconds=time.monotonic() - started,
+    )
+    warm_up(model)
+    return model
 
 
-def _import_tensorflow() -> Any:
+def import_tensorflow() -> Any:
     """TensorFlow, without its remarks about the machine, which look like errors and are none."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with warnings.catch_warnings():
@@ -97,15 +124,23 @@ def _import_tensorflow() -> Any:
     return tf
 
 
-def _read_signatures(graph_file: Path) -> dict[str, Signature]:
-    """The signatures as the file spells them: names that Python cannot say, types, shapes, tensor names."""
-    from tensorflow.core.framework import types_pb2
+def _read_definitions(graph_file: Path) -> dict[str, Any]:
+    """The SignatureDef messages as the file spells them, with names that Python cannot say."""
     from tensorflow.core.protobuf import saved_model_pb2
 
     content = saved_model_pb2.SavedModel.FromString(graph_file.read_bytes())
     graphs = [graph for graph in content.meta_graphs if "serve" in graph.meta_info_def.tags]
     if not graphs:
         raise ServingError("it has no graph tagged 'serve'")
+    return {
+        name: definition
+        for name, definition in sorted(graphs[0].signature_def.items())
+        if name != _INIT_SIGNATURE
+    }
+
+
+def _describe(definitions: Mapping[str, Any]) -> dict[str, Signature]:
+    from tensorflow.core.framework import types_pb2
 
     def describe(tensors: Any) -> dict[str, TensorInfo]:
         return {
@@ -121,8 +156,7 @@ def _read_signatures(graph_file: Path) -> dict[str, Signature]:
 
     return {
         name: Signature(name, describe(proto.inputs), describe(proto.outputs), proto.method_name)
-        for name, proto in sorted(graphs[0].signature_def.items())
-        if name != _INIT_SIGNATURE
+        for name, proto in definitions.items()
     }
 
 

@@ -38,12 +38,7 @@ def parse_predict(body: bytes, find_signature: Callable[[str], Signature]) -> Pr
         asked after the JSON was read, as TensorFlow Serving does: broken JSON for an unknown model is a 400.
     """
     document = parse_json(body)
-    name = document.get("signature_name", "")
-    if not isinstance(name, str):
-        raise invalid(
-            f"JSON Value: {json_text(document)} not formatted correctly. "
-            "'signature_name' key must be a string value."
-        )
+    name = signature_name(document)
     signature = find_signature(name)
     if not signature.inputs:
         raise invalid(f"Failed to get input map for signature: {name or 'DEFAULT'}")
@@ -57,6 +52,17 @@ def parse_predict(body: bytes, find_signature: Callable[[str], Signature]) -> Pr
     if "inputs" in document:
         return PredictRequest(signature.name, _read_columns(document["inputs"], signature.inputs), False)
     raise invalid("Missing 'inputs' or 'instances' key")
+
+
+def signature_name(document: dict[str, Any]) -> str:
+    """The signature that a request names; "" for the default one."""
+    name = document.get("signature_name", "")
+    if not isinstance(name, str):
+        raise invalid(
+            f"JSON Value: {json_text(document)} not formatted correctly. "
+            "'signature_name' key must be a string value."
+        )
+    return name
 
 
 def _read_columns(value: Any, inputs: dict[str, TensorInfo]) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from serving.json_text import json_text
 from serving.signature import TensorInfo
 from serving.status import Code, StatusError, invalid
 
-_JSON_TYPES = {
+JSON_TYPES = {
     type(None): "Null",
     dict: "Object",
     list: "Array",
@@ -55,13 +55,14 @@ def _strings(values: list[Any], info: TensorInfo) -> np.ndarray:
         if isinstance(value, str):
             array[index] = value.encode()
         elif isinstance(value, dict):
-            array[index] = _decode_base64(value)
+            array[index] = decode_base64(value)
         else:
             raise _type_error(value, info)
     return array
 
 
-def _decode_base64(value: dict[str, Any]) -> bytes:
+def decode_base64(value: dict[str, Any]) -> bytes:
+    """The bytes of `{"b64": "..."}`."""
     if not is_bytes_object(value):
         raise invalid(f"JSON Value: {json_text(value)} not formatted correctly for base64 data")
     text = "".join(value["b64"].split()).rstrip("=")
@@ -98,7 +99,7 @@ def _integers(values: list[Any], types: set[type], info: TensorInfo) -> np.ndarr
 
 
 def _type_error(value: Any, info: TensorInfo) -> StatusError:
-    kind = str(value) if isinstance(value, bool) else _JSON_TYPES[type(value)]
+    kind = str(value) if isinstance(value, bool) else JSON_TYPES[type(value)]
     return invalid(f"JSON Value: {json_text(value)} Type: {kind} is not of expected type: {info.short_dtype}")
 
 

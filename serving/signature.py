@@ -72,6 +72,12 @@ class Signature:
     outputs: dict[str, TensorInfo] = field(default_factory=dict)
     method: str = ""
 
+    @property
+    def batchable(self) -> bool:
+        """Whether every input and output has rows: a first dimension of any size."""
+        tensors = (*self.inputs.values(), *self.outputs.values())
+        return bool(self.inputs) and all(info.shape and info.shape[0] == -1 for info in tensors)
+
     def to_json(self) -> dict[str, Any]:
         """TensorFlow Serving's JSON form of a SignatureDef message."""
         return {

@@ -1,9 +1,10 @@
-"""`headrace serve`: the pushed model over TensorFlow Serving's REST API."""
+"""`headrace serve`: pushed models over TensorFlow Serving's REST and gRPC."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,61 +14,162 @@ import click
 from components.errors import UserError
 from pipeline.cli.model_path import find_model
 from pipeline.cli.options import home_option
+from pipeline.cli.serve_options import (
+    TOKEN_VARIABLE,
+    LabelParameter,
+    PolicyParameter,
+    batching_of,
+    limit_options,
+    place_options,
+)
 from serving.errors import ServingError
 
 if TYPE_CHECKING:
-    from serving.model import Model
+    from serving.hosted import HostedModel
+    from serving.options import ServerOptions
+    from serving.server import Ready
+    from serving.spec import ModelConfig
 
 # A value for the example call, where the model does not say one, by the input's type.
 _SAMPLE = {"DT_STRING": "", "DT_FLOAT": 1.0, "DT_INT64": 1}
+_CONFIG_SUFFIXES = (".config", ".pbtxt", ".textproto", ".prototxt")
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=".")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8501, show_default=True, help="0 takes a free one."
-)
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 is all."
-)
+@place_options
 @click.option(
     "--name", default="", help="The model's name in URLs; left out: the name that it was trained as."
 )
+@click.option(
+    "--versions",
+    type=PolicyParameter(),
+    default="latest",
+    show_default=True,
+    help="Which versions are served: latest, latest:N, all, or numbers such as 17,18.",
+)
+@click.option(
+    "--label",
+    "labels",
+    type=LabelParameter(),
+    multiple=True,
+    help="A name for a version that is served, such as stable=17. Repeatable.",
+)
+@limit_options
+@click.option(
+    "--log-requests",
+    "log_folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Log answered requests there, as gzip TFRecords of PredictionLog.",
+)
+@click.option(
+    "--log-sample",
+    type=click.FloatRange(0, 1),
+    default=0.01,
+    show_default=True,
+    help="The share of the requests that are logged.",
+)
 @home_option
-def command(path: Path, port: int, host: str, name: str, home: str | None) -> None:
-    """Serve the pushed model of PATH over TensorFlow Serving's REST API.
+def command(path: Path, name: str, versions: Any, labels: Any, home: str | None, **given: Any) -> None:
+    """Serve pushed models over TensorFlow Serving's REST and gRPC.
 
-    PATH is a project, a data file that was run without one, a folder of version directories, or one version
-    directory. [default: .]
+    PATH is a project, a data file that was run without one, a folder of version directories, one version
+    directory, or a models.config of TensorFlow Serving with several models. [default: .]
 
-    New versions are loaded as they appear, and switched to without a failed request.
+    New versions are loaded and warmed up as they appear, and switched to without a failed request. A page to
+    look at the models and to try a row is at /.
     """
-    found = find_model(path, home)
     _log_to_stderr()
-
-    from serving.hosted import HostedModel
     from serving.server import run_server
 
-    hosted = HostedModel(found.path, name or found.name)
     try:
-        run_server(
-            hosted, host=host, port=port, on_ready=lambda url: _greet(hosted.current, hosted.name, url)
-        )
+        models, file = _models(path, name, versions, labels, home)
+        run_server(_options(models, file, given), on_ready=_greet)
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
 
 
-def _greet(model: Model, name: str, url: str) -> None:
+def _models(
+    path: Path, name: str, versions: Any, labels: Any, home: str | None
+) -> tuple[list[ModelConfig], Path | None]:
+    """What to serve, and the models.config that says so, if one does."""
+    from serving.spec import ModelConfig
+
+    if path.is_file() and path.suffix in _CONFIG_SUFFIXES:
+        from serving.config_files import read_models
+
+        if name or labels or versions.kind != "latest" or versions.count != 1:
+            raise UserError(
+                "--name, --versions and --label are for one model",
+                where=str(path),
+                fix="write them into the file: name, model_version_policy, version_labels",
+            )
+        return read_models(path), path
+    found = find_model(path, home)
+    return [ModelConfig(name or found.name, found.path, versions, tuple(labels))], None
+
+
+def _options(models: list[ModelConfig], file: Path | None, given: dict[str, Any]) -> ServerOptions:
+    from serving.access import read_token
+    from serving.config_files import METRICS_PATH, read_monitoring
+    from serving.options import ServerOptions
+
+    monitoring, token_file = given["monitoring_file"], given["token_file"]
+    cert, key = given["tls_cert"], given["tls_key"]
+    if bool(cert) != bool(key):
+        raise UserError(
+            f"--tls-{'cert' if cert else 'key'} is there without --tls-{'key' if cert else 'cert'}",
+            fix="give both, or neither",
+        )
+    if given["reload_seconds"] and not file:
+        raise UserError("--reload-config is for a models.config", fix="leave it out")
+    grpc_port = given["grpc_port"]
+    if grpc_port is None:
+        grpc_port = max(0, given["port"] - 1)
+    return ServerOptions(
+        models=models,
+        host=given["host"],
+        port=given["port"],
+        grpc_port=grpc_port if given["grpc"] else None,
+        models_file=file,
+        reload_seconds=given["reload_seconds"],
+        poll_seconds=given["poll_seconds"],
+        batching=batching_of(given),
+        max_body=int(given["max_body"] * 2**20),
+        max_requests=given["max_requests"],
+        timeout_seconds=given["timeout_seconds"],
+        drain_seconds=given["drain_seconds"],
+        token=read_token(token_file) if token_file else os.environ.get(TOKEN_VARIABLE, "").strip(),
+        tls_cert=cert,
+        tls_key=key,
+        metrics_path=read_monitoring(monitoring) if monitoring else METRICS_PATH,
+        log_folder=given["log_folder"],
+        log_rate=given["log_sample"],
+    )
+
+
+def _greet(ready: Ready) -> None:
     """Says what is served and how to ask it."""
-    click.echo(f"Serving {name}, version {model.version}, at {url}")
-    if call := _curl(model, url):
-        click.echo(f"Try it:\n  {call}")
+    from urllib.parse import quote
+
+    for hosted in ready.models:
+        url = f"{ready.url}/v1/models/{quote(hosted.name)}"
+        numbers = ", ".join(map(str, sorted(hosted.loaded)))
+        plural = "s" if len(hosted.loaded) > 1 else ""
+        click.echo(f"Serving {hosted.name}, version{plural} {numbers}, at {url}")
+    click.echo(f"Look at it: {ready.url}/" + (f"   gRPC: {ready.grpc}" if ready.grpc else ""))
+    for hosted in ready.models:
+        if call := _curl(hosted, f"{ready.url}/v1/models/{quote(hosted.name)}"):
+            click.echo(f"Try it:\n  {call}")
+            return
 
 
-def _curl(model: Model, url: str) -> str:
+def _curl(hosted: HostedModel, url: str) -> str:
     """A call to paste into a shell, with the model's own features; "" for a model without `serving_raw`."""
     from serving.signature import RAW_SIGNATURE
 
+    model = hosted.current
     signature = model.signatures.get(RAW_SIGNATURE)
     if signature is None:
         return ""

@@ -6,6 +6,7 @@ method name unless it is told to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +24,7 @@ METHODS: dict[str, Kind] = {
     "tensorflow/serving/classify": "classify",
     "tensorflow/serving/regress": "regress",
 }
+_MOST_VALUES = 2**26  # of one tensor
 _INPUTS, _CLASSES, _SCORES, _OUTPUTS = "inputs", "classes", "scores", "outputs"
 
 
@@ -95,6 +97,9 @@ def predict_inputs(signature: Signature, tensors: Mapping[str, Any]) -> dict[str
             provided = TensorInfo("", got, None).short_dtype
             raise invalid(f"Expects arg[{index}] to be {info.short_dtype} but {provided} is provided")
         try:
+            # A shape says how far the last value is repeated: a few bytes could ask for all memory.
+            if math.prod(dim.size for dim in tensor.tensor_shape.dim) > _MOST_VALUES:
+                raise ValueError
             arrays[name] = np.asarray(tf.make_ndarray(tensor))
         except (TypeError, ValueError) as error:
             raise invalid(f"tensor parsing error: {name}") from error

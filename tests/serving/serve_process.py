@@ -24,6 +24,13 @@ class Running:
     out: Path
     err: Path
 
+    @property
+    def grpc(self) -> str:
+        """HOST:PORT of gRPC."""
+        found = re.search(r"gRPC: (\S+)", self.out.read_text())
+        assert found
+        return found[1]
+
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     """Returns when the condition holds; fails when it does not come to hold."""
@@ -43,7 +50,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[Running]:
         )
     try:
         deadline = time.monotonic() + _START_SECONDS
-        while not (found := re.search(r"at (http://\S+)/v1/models/", out.read_text())):
+        while not (found := re.search(r"at (https?://\S+)/v1/models/.*Look at it", out.read_text(), re.S)):
             assert process.poll() is None, err.read_text()
             assert time.monotonic() < deadline, err.read_text()
             time.sleep(0.05)

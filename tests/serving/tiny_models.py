@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,9 @@ def save_model(path: Path, task: str = "binary", bias: float = 0.0, name: str = 
         "transform_features": examples(
             lambda examples: {"score": score(tf.io.parse_example(examples, options))}
         ),
+        **_inference_signatures(
+            lambda examples: tf.clip_by_value(score(tf.io.parse_example(examples, options)), 0.0, 1.0)
+        ),
         **_odd_signatures(module),
     }
     tf.saved_model.save(module, str(path), signatures=signatures)
@@ -73,6 +77,26 @@ def save_model(path: Path, task: str = "binary", bias: float = 0.0, name: str = 
     (path / "assets.extra").mkdir()
     (path / "assets.extra" / "headrace.json").write_text(json.dumps(manifest))
     return path
+
+
+def _inference_signatures(yes: Callable[[tf.Tensor], tf.Tensor]) -> dict[str, Any]:
+    """Signatures for Classify and Regress, which take `inputs` and have outputs of known names."""
+
+    def of(function: Any) -> Any:
+        return tf.function(function, input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+
+    def scores(examples: tf.Tensor) -> tf.Tensor:
+        return tf.stack([1 - yes(examples), yes(examples)], axis=1)
+
+    def classes(examples: tf.Tensor) -> tf.Tensor:
+        return tf.tile([["no", "yes"]], [tf.size(examples), 1])
+
+    return {
+        "classify": of(lambda inputs: {"classes": classes(inputs), "scores": scores(inputs)}),
+        "only_scores": of(lambda inputs: {"scores": scores(inputs)}),
+        "regress": of(lambda inputs: {"outputs": yes(inputs)}),
+        "wrong_outputs": of(lambda inputs: {"other": yes(inputs)}),
+    }
 
 
 def _odd_signatures(module: tf.Module) -> dict[str, Any]:
@@ -96,8 +120,21 @@ def _odd_signatures(module: tf.Module) -> dict[str, Any]:
             count=tf.TensorSpec([None], tf.uint32),
         ),
         "scalar": of(lambda x: {"total": tf.reduce_sum(x)}, x=floats),
+        "whole": of(lambda x: {"count": tf.fill([tf.size(x) * 2], 1.0)}, x=floats),
+        # Takes as many milliseconds as the largest x says, more or less: for the limits.
+        "slow": of(lambda x: {"y": x + 0 * _spin(tf.reduce_max(x))}, x=floats),
         "half": of(lambda x: {"y": x}, x=tf.TensorSpec([None], tf.float16)),
     }
+
+
+def _spin(milliseconds: tf.Tensor) -> tf.Tensor:
+    def more(index: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return index + 1, total + tf.reduce_sum(
+            tf.random.stateless_uniform([100_000], [tf.cast(index, tf.int32), 2])
+        ) * 1e-9
+
+    start = (tf.constant(0.0), tf.constant(0.0))
+    return tf.while_loop(lambda index, total: index < milliseconds, more, start)[1]
 
 
 def _missing(dtype: tf.DType) -> Any:

@@ -83,8 +83,8 @@ class HostedModel:
         """The newest version that answers."""
         return self.find(ModelSpec(self._name))
 
-    def start(self) -> Model:
-        """Loads what the policy wants; raises ServingError when nothing of it can be loaded."""
+    def check(self) -> None:
+        """Raises ServingError when there is nothing that the policy wants; loads nothing."""
         versions = self._versions()
         if not versions:
             raise ServingError(
@@ -92,15 +92,19 @@ class HostedModel:
                 str(self.path),
                 "push a model there first",
             )
+        if not self.policy.choose(versions)[0]:
+            raise ServingError(
+                f"none of the versions {', '.join(map(str, self.policy.versions))} is here; "
+                f"there are {', '.join(str(version.number) for version in versions)}",
+                str(self.path),
+                "mend the version policy",
+            )
+
+    def start(self) -> Model:
+        """Loads what the policy wants; raises ServingError when nothing of it can be loaded."""
+        self.check()
         self.poll()
         if not self._loaded:
-            if not self.policy.choose(versions)[0]:
-                raise ServingError(
-                    f"none of the versions {', '.join(map(str, self.policy.versions))} is here; "
-                    f"there are {', '.join(str(version.number) for version in versions)}",
-                    str(self.path),
-                    "mend the version policy",
-                )
             reasons = "\n".join(
                 f"  version {number}: {state.message}" for number, state in sorted(self._states.items())
             )

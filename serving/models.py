@@ -40,6 +40,11 @@ class Models:
         """The share of a model's requests to log, if its config says one."""
         return self._samplings.get(name)
 
+    def check(self) -> None:
+        """Raises ServingError for the first model that has no version to serve; loads nothing."""
+        for config in self._first:
+            self._new(config).check()
+
     def start(self) -> None:
         """Loads every model; raises ServingError for the first that cannot be."""
         hosted = {}

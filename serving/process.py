@@ -111,8 +111,13 @@ class ServerProcess:
         line = stdout.readline()
         if not line:
             self._process.wait()
-            raise ServingError(f"the server ended with {self._process.returncode}", where, self._tail())
+            _, said, why = f"\n{self.log()}".rpartition("\nerror: ")
+            ended = f"the server ended with {self._process.returncode}"
+            raise (
+                ServingError(f"{ended}: {why.strip()}") if said else ServingError(ended, where, self._tail())
+            )
         return line
 
     def _tail(self) -> str:
+        """The end of the server's log."""
         return "\n".join(["see its log:", *self.log().splitlines()[-_LAST_LINES:]])

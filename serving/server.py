@@ -77,8 +77,9 @@ async def _serve(
         grpc_server, grpc_port = _bind_grpc(options)
         loader = stack.enter_context(ThreadPoolExecutor(1, "loader"))
         workers = stack.enter_context(ThreadPoolExecutor(threads, "model"))
-        await loop.run_in_executor(loader, _import_libraries)
         models = Models(options.models)
+        await loop.run_in_executor(loader, models.check)  # before the libraries, which take seconds
+        await loop.run_in_executor(loader, _import_libraries)
         await loop.run_in_executor(loader, models.start)
         if stop.is_set():
             return

@@ -46,6 +46,8 @@ def warm_up(model: Model) -> None:
             str(path),
             "expected a TFRecord file of PredictionLog",
         ) from error
+    if not count and path.stat().st_size:
+        raise ServingError("no warm-up request can be read", str(path), "expected a TFRecord file")
     log.info("warmed up with %d requests in %.1f s: %s", count, time.monotonic() - started, model.path)
 
 

@@ -379,6 +379,6 @@ def test_the_clients_deadline(stubs: Any, server: Running) -> None:
 
 
 def test_a_large_message(stubs: Any) -> None:
-    rows = np.ones([1_000_000], np.float32)
+    rows = np.ones([1_500_000], np.float32)
     answer = stubs.predictions.Predict(predict_request("scalar", x=rows), timeout=20)
-    assert tf.make_ndarray(answer.outputs["total"]) == 1_000_000
+    assert tf.make_ndarray(answer.outputs["total"]) == 1_500_000

@@ -62,13 +62,13 @@ def check(body: bytes) -> None:
     assert refused in (400, 501)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(requests | values)
 def test_any_json_is_read_or_refused(content: Any) -> None:
     check(json.dumps(content).encode())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary() | st.text().map(str.encode))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     check(body)
@@ -99,7 +99,7 @@ rows = st.fixed_dictionaries(
 ROUND = Signature("", {kind: TensorInfo("t:0", kind, (-1,)) for kind in KINDS if kind != "DT_HALF"})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(rows, min_size=1, max_size=5))
 def test_rows_come_back_as_they_were_sent(sent: list[dict[str, Any]]) -> None:
     request = parse_predict(json.dumps({"instances": sent}).encode(), lambda _: ROUND)
@@ -109,7 +109,7 @@ def test_rows_come_back_as_they_were_sent(sent: list[dict[str, Any]]) -> None:
         assert repr(got) == repr({name: row[name] for name in sorted(row)})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(floats32, floats32), min_size=1, max_size=5))
 def test_columns_come_back_as_they_were_sent(sent: list[tuple[float, float]]) -> None:
     body = json.dumps({"signature_name": "x", "inputs": sent}).encode()

@@ -50,13 +50,13 @@ BOTH = "specific { versions: 17 versions: 18 }"
 
 
 @pytest.fixture(scope="module")
-def folder(binary_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tiny_models import save_model
-
+def folder(
+    binary_base: Path, yes_version: Path, regression_base: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     folder = tmp_path_factory.mktemp("several")
     shutil.copytree(binary_base / "17", folder / "tips" / "17")
-    save_model(folder / "tips" / "18", bias=0.9)
-    save_model(folder / "fares" / "3", "regression", name="fares")
+    shutil.copytree(yes_version, folder / "tips" / "18")
+    shutil.copytree(regression_base, folder / "fares")
     (folder / "models.config").write_text(config(folder, BOTH, label("stable", 17) + label("canary", 18)))
     (folder / "batching.config").write_text("max_batch_size { value: 32 } num_batch_threads { value: 2 }")
     (folder / "monitoring.config").write_text('prometheus_config { enable: true path: "/numbers" }')
@@ -120,8 +120,8 @@ def test_bad_changes_change_nothing(several: Running, folder: Path) -> None:
     code, text = refused(several, config(folder, "specific { versions: 99 }"))
     assert (code, text) == (
         "UNKNOWN",
-        "Some models did not become available: {name: tips version: 99}, }",
-    ) or text.startswith("Some models did not become available: {{name: tips version: 99}")
+        "Some models did not become available: {{name: tips version: 99}, }",
+    )
     code, text = refused(several, config(folder, BOTH).replace("/fares", "/absent"))
     assert (code, "no version of a model here" in text) == ("UNKNOWN", True)
     code, text = refused(several, config(folder, BOTH).replace(str(folder), "models"))
@@ -198,7 +198,7 @@ def test_logged_requests_are_whole_after_the_end(several: Running, folder: Path)
     assert {record.log_metadata.model_spec.name for record in records} == {"tips"}  # fares asks for none
     last = records[-1]
     assert last.regress_log.request == request
-    assert last.regress_log.response.result.regressions[0].value == pytest.approx(1.3)
+    assert last.regress_log.response.result.regressions[0].value == 1
     first = records[0].predict_log
     assert tf.make_ndarray(first.request.inputs["company"]).tolist() == [b"Red"]
     assert tf.make_ndarray(first.response.outputs["predicted_class"]).tolist() == [b"yes"]

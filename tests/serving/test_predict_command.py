@@ -19,15 +19,6 @@ CSV = "company,pickup zone,hour,trip_miles,tipped,colour\nBlue,A,10,5.5,1,red\nR
 YES = {"predicted_class": "yes", "probabilities": {"no": pytest.approx(0.3), "yes": pytest.approx(0.7)}}
 
 
-@pytest.fixture(scope="module")
-def regression_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tiny_models import save_model
-
-    base = tmp_path_factory.mktemp("models") / "fares"
-    save_model(base / "3", "regression", name="fares")
-    return base
-
-
 def run(*arguments: str, stdin: str | None = None) -> Result:
     result = CliRunner().invoke(command, arguments, input=stdin)
     if result.exception and not isinstance(result.exception, SystemExit):

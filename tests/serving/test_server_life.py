@@ -16,6 +16,9 @@ import pytest
 from http_calls import call
 from serve_process import HEADRACE, Running, serving, wait_for
 
+from components.errors import UserError
+from pipeline.cli.serve import command
+
 REQUEST = {"signature_name": "serving_raw", "inputs": {"trip_miles": [0.0], "hour": [0]}}
 REQUEST["inputs"] |= {"company": [""], "pickup_zone": [""]}
 
@@ -30,7 +33,9 @@ def base(binary_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def changing(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with serving(tmp_path_factory.mktemp("changing-server"), str(base), "--name", "fares") as running:
+    with serving(
+        tmp_path_factory.mktemp("changing-server"), str(base), "--name", "fares", "--poll", "0.2"
+    ) as running:
         yield running
 
 
@@ -60,10 +65,10 @@ def test_a_damaged_version_is_skipped(changing: Running, base: Path) -> None:
     wait_for(lambda: "18" not in states(changing))
 
 
-def test_a_new_version_takes_over_without_a_failed_request(changing: Running, base: Path) -> None:
-    from tiny_models import save_model
-
-    save_model(base / ".18.tmp", bias=0.9)
+def test_a_new_version_takes_over_without_a_failed_request(
+    changing: Running, base: Path, yes_version: Path
+) -> None:
+    shutil.copytree(yes_version, base / ".18.tmp")
     answers: list[str] = []
     failures: list[BaseException] = []
     done = threading.Event()
@@ -138,17 +143,24 @@ def test_a_taken_port(binary_base: Path) -> None:
     )
 
 
+def refuses(*arguments: str) -> str:
+    """Runs the command in this process; its message."""
+    with pytest.raises(UserError) as caught:
+        command.main([*arguments, "--port", "0"], standalone_mode=False)
+    return str(caught.value)
+
+
 def test_an_address_of_another_machine(binary_base: Path) -> None:
-    assert "cannot listen here" in serve_fails(str(binary_base), "--host", "192.0.2.1", "--port", "0")
+    assert "cannot listen here" in refuses(str(binary_base), "--host", "192.0.2.1")
 
 
 def test_nothing_to_serve(tmp_path: Path) -> None:
-    assert "no such file or folder" in serve_fails(str(tmp_path / "absent"))
-    message = serve_fails(str(tmp_path))
+    assert "no such file or folder" in refuses(str(tmp_path / "absent"))
+    message = refuses(str(tmp_path))
     assert "no model to serve: no pipeline.yaml, no version directory" in message
     assert "fix: run `headrace run PATH` first" in message
     (tmp_path / "pipeline.yaml").write_text("name: trips\ndata: {source: trips.csv}\nlabel: tipped\n")
-    message = serve_fails(str(tmp_path))
+    message = refuses(str(tmp_path))
     assert "no model of trips is pushed yet" in message
     assert f"fix: run `headrace run {tmp_path}` first" in message
 
@@ -157,7 +169,7 @@ def test_no_version_can_be_loaded(tmp_path: Path) -> None:
     for number in ("1", "2"):
         (tmp_path / number).mkdir()
         (tmp_path / number / "saved_model.pb").write_bytes(b"")
-    message = serve_fails(str(tmp_path))
+    message = refuses(str(tmp_path))
     assert "no version can be loaded\n  version 1: cannot load this SavedModel" in message
 
 

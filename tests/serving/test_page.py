@@ -1,0 +1,78 @@
+"""The page at /."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import urllib.request
+from pathlib import Path
+
+import chromium
+import pytest
+from http_calls import call
+from serve_process import Running
+
+from serving.page import page_html
+
+
+def test_the_page_needs_nothing_from_elsewhere(server: Running) -> None:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(server.url + "/") as answer:
+        text = answer.read().decode()
+        assert answer.headers.get_content_type() == "text/html"
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert text == page_html()
+    assert not re.search(r"(src|href)=[\"'](?!data:)", text)
+
+
+def test_what_the_page_reads(server: Running) -> None:
+    code, found = call(server.url + "/headrace/models")
+    assert code == 200
+    assert found["grpc"] == server.grpc
+    (model,) = found["models"]
+    assert (model["name"], model["task"], model["label"]) == ("tips", "binary", "tipped")
+    assert model["versions"] == [{"version": "17", "state": "AVAILABLE", "message": "", "labels": []}]
+    assert model["signature"] == "serving_raw"
+    assert model["inputs"][2] == {
+        "name": "pickup_zone", "column": "pickup zone", "dtype": "DT_STRING", "rank": 1, "sample": None
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(chromium.FOUND is None, reason="Chromium is not installed")
+def test_a_row_by_hand_in_chromium(server: Running, tmp_path: Path) -> None:
+    def fill(name: str, value: str) -> str:
+        return (
+            f"(field => {{ field.value = {value!r};"
+            " field.dispatchEvent(new Event('input', {bubbles: true})); })"
+            f"(document.querySelector('[name={name}]'))"
+        )
+
+    async def work(page: chromium.Page) -> None:
+        await page.until("document.querySelector('article h2')?.textContent === 'tips'")
+        labels = await page.value(
+            "[...document.querySelectorAll('.fields label')].map(l => l.innerText.trim())"
+        )
+        assert labels == ["company string", "hour int64", "pickup zone string", "trip_miles float"]
+
+        await page.value("document.querySelector('form button:not(#token-form *)').click()")
+        assert await page.until("document.querySelector('.answer')?.textContent") == "no"  # all is missing
+
+        await page.value(fill("company", 'O\'Hare "Blue" <b>é</b>'))
+        await page.value(fill("trip_miles", "6.5"))
+        await page.value("document.querySelector('article form').requestSubmit()")
+        await page.until("document.querySelector('.answer')?.textContent === 'yes'")
+        assert "yes" in await page.value("document.querySelector('.result table').innerText")
+
+        printed = await page.value("document.querySelector('.curl').textContent")
+        program, option, body, url = shlex.split(printed)
+        assert (program, option) == ("curl", "-d")
+        assert "O'Hare" in body
+        code, answer = call(url, body.encode())
+        assert (code, answer["predictions"][0]["predicted_class"]) == (200, "yes")
+
+        await page.value(fill("hour", "ten"))
+        await page.value("document.querySelector('article form').requestSubmit()")
+        assert "JSON Parse error" in await page.until("document.querySelector('.result .error')?.textContent")
+        assert all(url.startswith((server.url, "data:")) for url in page.requests), page.requests
+        assert all("400 (Bad Request)" in error for error in page.errors), page.errors
+
+    chromium.visit(server.url + "/", work)

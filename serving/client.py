@@ -25,6 +25,7 @@ class Client:
       url: the server, `http://host:port`.
       model: the model's name.
       timeout: seconds to wait for an answer.
+      token: what the server asks for, if it does.
 
     Example:
       ```python
@@ -33,11 +34,14 @@ class Client:
       ```
     """
 
-    def __init__(self, url: str, model: str, timeout: float = 30.0) -> None:
+    def __init__(self, url: str, model: str, timeout: float = 30.0, token: str = "") -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ServingError(f"got {url!r}; expected http://HOST:PORT", "the server's URL")
         self.url, self.model, self.timeout = url.rstrip("/"), model, timeout
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
         direct = [urllib.request.ProxyHandler({})] if _is_local(parts.hostname) else []
         self._opener = urllib.request.build_opener(*direct)
         self._inputs: dict[str, str] | None = None
@@ -83,7 +87,7 @@ class Client:
     def _call(self, path: str, content: Any = None) -> dict[str, Any]:
         url = self._model_url() + path
         body = None if content is None else json.dumps(content).encode()
-        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        request = urllib.request.Request(url, body, self._headers)
         try:
             with self._opener.open(request, timeout=self.timeout) as response:
                 answer = json.loads(response.read())

@@ -32,7 +32,7 @@ class VersionState:
 class HostedModel:
     """Serves the versions of a base folder that its policy wants, or one version directory.
 
-    `start`, `poll`, `label` and `close` must be called from one thread at a time; everything else may be
+    `start`, `load`, `poll`, `label` and `close` must be called from one thread at a time; the rest may be
     called from any. A new version is loaded and warmed up beside the others before it answers, and an old
     one is let go after that. A request keeps the version that it began with.
 
@@ -116,9 +116,16 @@ class HostedModel:
         if self._garbage:
             self._garbage = False
             memory.release()
+        before = set(self._loaded)
+        chosen = self.load()
+        if chosen and (old := set(self._loaded) - chosen):
+            self._unload(old)
+        return set(self._loaded) != before
+
+    def load(self) -> set[int]:
+        """Loads what the policy wants of what is on disk, beside what is there; the versions it wants."""
         versions = self._versions()
         self._forget_removed({version.number for version in versions})
-        before = set(self._loaded)
         candidates, count = self.policy.choose(versions)
         chosen: set[int] = set()
         for version in candidates:
@@ -127,9 +134,7 @@ class HostedModel:
             if version.number in self._loaded or self._try_load(version):
                 chosen.add(version.number)
         self._warn(versions, candidates)
-        if chosen and (old := set(self._loaded) - chosen):
-            self._unload(old)
-        return set(self._loaded) != before
+        return chosen
 
     def close(self) -> None:
         """Lets go of every version; requests under way keep theirs."""
@@ -138,17 +143,21 @@ class HostedModel:
 
     def label(self, labels: Mapping[str, int]) -> None:
         """Moves the labels, all or none: a label can only name a version that answers."""
+        self.check_labels(labels, set(self._loaded))
+        for label, version in labels.items():
+            if self._labels.get(label) != version:
+                log.info("model %s: label %s is version %d", self._name, label, version)
+        self._labels = dict(labels)
+
+    def check_labels(self, labels: Mapping[str, int], versions: set[int]) -> None:
+        """Refuses a label for a version that is not among these."""
         for version in labels.values():
-            if version not in self._loaded:
+            if version not in versions:
                 raise StatusError(
                     Code.FAILED_PRECONDITION,
                     f"Request to assign label to version {version} of model {self._name}, "
                     "which is not currently available for inference",
                 )
-        for label, version in labels.items():
-            if self._labels.get(label) != version:
-                log.info("model %s: label %s is version %d", self._name, label, version)
-        self._labels = dict(labels)
 
     def find(self, spec: ModelSpec) -> Model:
         """The version for a request, or TensorFlow Serving's error."""

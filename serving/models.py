@@ -80,10 +80,10 @@ class Models:
         What is new is loaded before anything is let go.
         """
         after: dict[str, HostedModel] = {}
-        undo: list[Callable[[], None]] = []
+        undo: list[Callable[[], object]] = []
         try:
             for config in configs:
-                after[config.name] = self._changed(config, undo)
+                after[config.name] = self._prepared(config, undo)
         except (ServingError, StatusError) as error:
             for step in reversed(undo):
                 step()
@@ -91,10 +91,14 @@ class Models:
                 raise
             raise StatusError(Code.UNKNOWN, f"Some models did not become available: {error}") from error
         gone = [model for name, model in self._hosted.items() if after.get(name) is not model]
+        for config in configs:
+            after[config.name].label(dict(config.labels))
         self._hosted = after
         self._note_sampling(configs)
         for model in gone:
             model.close()
+        for model in after.values():
+            model.poll()  # lets go of what the new policies do not want
         log.info("serving %s", ", ".join(sorted(after)) or "no model")
 
     def find(self, spec: ModelSpec) -> Model:
@@ -119,35 +123,26 @@ class Models:
     def _new(self, config: ModelConfig) -> HostedModel:
         return HostedModel(config.path, config.name, self._load, config.policy)
 
-    def _changed(self, config: ModelConfig, undo: list[Callable[[], None]]) -> HostedModel:
-        """The model as a config wants it; how to take that back is put onto `undo`."""
+    def _prepared(self, config: ModelConfig, undo: list[Callable[[], object]]) -> HostedModel:
+        """The model with all loaded that a config wants; how to take that back is put onto `undo`."""
         old = self._hosted.get(config.name)
         if old is None or old.path != config.path:
-            fresh = self._new(config)
-            undo.append(fresh.close)
-            fresh.start()
-            fresh.label(dict(config.labels))
-            return fresh
-        policy, labels = old.policy, old.labels
-
-        def restore() -> None:
-            old.policy = policy
-            old.poll()
-            old.label({label: version for label, version in labels.items() if version in old.loaded})
-
-        undo.append(restore)
-        old.policy = config.policy
-        old.poll()
-        wanted = set(config.policy.versions)
-        if config.policy.kind == "specific" and not wanted & set(old.loaded):
-            raise StatusError(
-                Code.UNKNOWN,
-                "Some models did not become available: {"
-                + "".join(f"{{name: {config.name} version: {number}}}, " for number in sorted(wanted))
-                + "}",
+            model = self._new(config)
+            undo.append(model.close)
+            model.start()
+            chosen = set(model.loaded)
+        else:
+            model, policy = old, old.policy
+            undo += [old.poll, lambda: setattr(old, "policy", policy)]  # done from the end
+            model.policy = config.policy
+            chosen = model.load()
+        if not chosen:
+            wanted = "".join(
+                f"{{name: {config.name} version: {number}}}, " for number in config.policy.versions
             )
-        old.label(dict(config.labels))
-        return old
+            raise StatusError(Code.UNKNOWN, f"Some models did not become available: {{{wanted}}}")
+        model.check_labels(dict(config.labels), chosen)
+        return model
 
     def _note_sampling(self, configs: Sequence[ModelConfig]) -> None:
         self._samplings = {config.name: config.sampling for config in configs if config.sampling is not None}

@@ -25,7 +25,7 @@ COMMANDS = {
     "runs": "List the runs.",
     "show": "Show a run: its steps, artifacts and paths.",
     "tensorboard": "Show the training of a run, or of several, in TensorBoard.",
-    "serve": "Serve the pushed model over TensorFlow Serving's REST API.",
+    "serve": "Serve pushed models over TensorFlow Serving's REST and gRPC.",
     "predict": "Ask a served or a pushed model about rows.",
     "step": "Run one step by itself from its invocation file.",
     "doctor": "Check this machine and explain.",

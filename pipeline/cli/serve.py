@@ -85,7 +85,8 @@ def command(path: Path, name: str, versions: Any, labels: Any, home: str | None,
 
     try:
         models, file = _models(path, name, versions, labels, home)
-        run_server(_options(models, file, given), on_ready=_greet)
+        options = _options(models, file, given)
+        run_server(options, on_ready=lambda ready: _greet(ready, bool(options.token)))
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
 
@@ -149,7 +150,7 @@ def _options(models: list[ModelConfig], file: Path | None, given: dict[str, Any]
     )
 
 
-def _greet(ready: Ready) -> None:
+def _greet(ready: Ready, token: bool) -> None:
     """Says what is served and how to ask it."""
     from urllib.parse import quote
 
@@ -160,12 +161,12 @@ def _greet(ready: Ready) -> None:
         click.echo(f"Serving {hosted.name}, version{plural} {numbers}, at {url}")
     click.echo(f"Look at it: {ready.url}/" + (f"   gRPC: {ready.grpc}" if ready.grpc else ""))
     for hosted in ready.models:
-        if call := _curl(hosted, f"{ready.url}/v1/models/{quote(hosted.name)}"):
+        if call := _curl(hosted, f"{ready.url}/v1/models/{quote(hosted.name)}", token):
             click.echo(f"Try it:\n  {call}")
             return
 
 
-def _curl(hosted: HostedModel, url: str) -> str:
+def _curl(hosted: HostedModel, url: str, token: bool) -> str:
     """A call to paste into a shell, with the model's own features; "" for a model without `serving_raw`."""
     from serving.signature import RAW_SIGNATURE
 
@@ -178,7 +179,8 @@ def _curl(hosted: HostedModel, url: str) -> str:
         name: sample.get(name, _SAMPLE.get(info.dtype)) for name, info in signature.inputs.items()
     }
     body = json.dumps({"signature_name": RAW_SIGNATURE, "instances": [row]}, ensure_ascii=False)
-    return f"curl -d {shlex.quote(body)} {shlex.quote(url + ':predict')}"
+    header = f'-H "Authorization: Bearer ${TOKEN_VARIABLE}" ' if token else ""
+    return f"curl {header}-d {shlex.quote(body)} {shlex.quote(url + ':predict')}"
 
 
 def _log_to_stderr() -> None:

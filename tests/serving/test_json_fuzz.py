@@ -37,6 +37,8 @@ requests = st.fixed_dictionaries(
         "signature_name": st.sampled_from(["x", "all", "", "absent"]) | values,
         "instances": st.lists(all_inputs | values, max_size=4) | values,
         "inputs": all_inputs | values,
+        "examples": st.lists(all_inputs | values, max_size=4) | values,
+        "context": values,
     },
 )
 
@@ -76,11 +78,15 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(requests | values, st.sampled_from(["", "serving_raw", "matrix", "add", "kinds", "copy"]))
-def test_the_server_survives(server: Running, content: Any, signature: str) -> None:
+@given(
+    requests | values,
+    st.sampled_from(["", "serving_raw", "matrix", "add", "kinds", "copy", "classify", "regress"]),
+    st.sampled_from(["predict", "predict", "classify", "regress"]),
+)
+def test_the_server_survives(server: Running, content: Any, signature: str, verb: str) -> None:
     if isinstance(content, dict):
         content = {**content, "signature_name": signature}
-    code, _ = call(f"{server.url}/v1/models/tips:predict", content)
+    code, _ = call(f"{server.url}/v1/models/tips:{verb}", content)
     assert code in (200, 400, 501)
     assert server.process.poll() is None
 

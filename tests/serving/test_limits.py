@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import socket
 import ssl
 import threading
 import time
@@ -135,6 +136,21 @@ def test_too_long(limited: Running, pem: Path) -> None:
     code, text, _ = call(limited, pem, TIPS + ":predict", slow(3000))
     assert (code, text) == (504, "Deadline exceeded")
     assert time.monotonic() - started < SECONDS + 1.5
+
+
+def test_a_body_that_does_not_arrive(limited: Running, pem: Path) -> None:
+    host, port = limited.url.removeprefix("https://").split(":")
+    context = ssl.create_default_context(cafile=str(pem / "cert.pem"))
+    head = (
+        f"POST {TIPS}:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nAuthorization: Bearer {TOKEN}\r\n"
+    )
+    with (
+        socket.create_connection((host, int(port)), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        connection.sendall(f"{head}\r\n{{".encode())
+        answer = connection.makefile("rb").readline()
+    assert answer.startswith(b"HTTP/1.1 504 ")
 
 
 def test_too_many(limited: Running, pem: Path) -> None:

@@ -117,6 +117,8 @@ def test_bad_changes_change_nothing(several: Running, folder: Path) -> None:
     missing = "Request to assign label to version 19 of model tips, which is not currently available"
     code, text = refused(several, config(folder, BOTH, label("stable", 18) + label("new", 19)))
     assert (code, text.startswith(missing)) == ("FAILED_PRECONDITION", True)
+    code, text = refused(several, config(folder, "specific { versions: 18 }", label("stable", 17)))
+    assert (code, "version 17 of model tips, which" in text) == ("FAILED_PRECONDITION", True)
     code, text = refused(several, config(folder, "specific { versions: 99 }"))
     assert (code, text) == (
         "UNKNOWN",
@@ -130,6 +132,7 @@ def test_bad_changes_change_nothing(several: Running, folder: Path) -> None:
     assert (code, "Only ModelConfigList is" in text) == ("INVALID_ARGUMENT", True)
     assert (answer(several, "/labels/stable"), answer(several, "/labels/canary")) == ("no", "yes")
     assert states(several, "fares") == {"3": "AVAILABLE"}
+    assert "replaces" not in several.err.read_text()  # nothing was let go in between
 
 
 def test_a_reload_moves_labels_and_versions(several: Running, folder: Path) -> None:

@@ -9,12 +9,18 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import grpc
+import numpy as np
 import pytest
+import tensorflow as tf
 from http_calls import call
 from serve_process import HEADRACE, Running, serving, wait_for
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from components.errors import UserError
 from pipeline.cli.serve import command
@@ -107,17 +113,33 @@ def test_taking_the_newest_away_rolls_back(changing: Running, base: Path) -> Non
     assert answered(changing) == "no"
 
 
-def test_sigterm_lets_a_request_end(changing: Running) -> None:
+def slow_call(channel: Any) -> Any:
+    """A gRPC call that takes half a second, begun."""
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name, request.model_spec.signature_name = "fares", "slow"
+    request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.array([500], np.float32)))
+    call = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict.future(request, timeout=20)
+    time.sleep(0.2)
+    assert not call.done()
+    return call
+
+
+def test_sigterm_lets_requests_end(changing: Running) -> None:
     body = json.dumps(REQUEST).encode()
     host, port = changing.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with (
+        grpc.insecure_channel(changing.grpc) as channel,
+        socket.create_connection((host, int(port)), timeout=20) as connection,
+    ):
         head = f"POST /v1/models/fares:predict HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body[:10])
         wait_for(lambda: call(f"{changing.url}/v1/models/fares")[0] == 200)  # so the head has been read
+        under_way = slow_call(channel)
         changing.process.send_signal(signal.SIGTERM)
         wait_for(lambda: "stopping" in changing.err.read_text())
         connection.sendall(body[10:])
         answer = connection.makefile("rb").read()
+        assert list(under_way.result().outputs) == ["y"]
     assert answer.startswith(b"HTTP/1.1 200 OK")
     assert b'"predicted_class":["no"]' in answer
     assert changing.process.wait(30) == 0

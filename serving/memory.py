@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import sys
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
+
+_GRADIENT = "CustomGradient-"  # of functions with gradients of their own
 
 
 def release() -> None:
@@ -29,6 +33,24 @@ def resident_bytes() -> int:
             return int(statm.read().split()[1]) * 4096
     except OSError:
         return 0
+
+
+@contextlib.contextmanager
+def no_gradients_kept() -> Iterator[None]:
+    """Forgets the gradients that loading a SavedModel registers.
+
+    TensorFlow keeps them for ever, and with each the graph of the version that it came from: a server would
+    grow by every version that it ever served. Nobody asks a server for gradients.
+    """
+    from tensorflow.python.framework import ops
+
+    registry = ops.gradient_registry._registry  # no public way leads there
+    before = set(registry)
+    try:
+        yield
+    finally:
+        for name in [name for name in registry if name not in before and name.startswith(_GRADIENT)]:
+            del registry[name]
 
 
 @cache

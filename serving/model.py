@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from serving import memory
 from serving.errors import ServingError, cut
 from serving.manifest import Manifest, read_manifest
 from serving.signature import Signature, TensorInfo
@@ -90,12 +91,13 @@ def load_model(path: Path, version: int) -> Model:
     try:
         definitions = _read_definitions(path / GRAPH_FILE)
         signatures = _describe(definitions)
-        loaded = tf.saved_model.load(str(path), tags="serve")
-        functions = {
-            name: _caller(tf, loaded, loaded.signatures[name], signatures[name])
-            for name in signatures
-            if name in loaded.signatures
-        }
+        with memory.no_gradients_kept():
+            loaded = tf.saved_model.load(str(path), tags="serve")
+            functions = {
+                name: _caller(tf, loaded, loaded.signatures[name], signatures[name])
+                for name in signatures
+                if name in loaded.signatures
+            }
     except Exception as error:  # a damaged file shows as anything from OSError to TypeError
         raise ServingError(
             f"cannot load this SavedModel: {cut(_clean(str(error)), 300)}",

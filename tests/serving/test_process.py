@@ -68,6 +68,9 @@ def test_it_ends_with_who_started_it(binary_base: Path) -> None:
 
 
 def test_versions_that_are_let_go_are_freed(binary_base: Path, tmp_path: Path) -> None:
+    from tensorflow.python.eager import context
+    from tensorflow.python.framework import ops
+
     graphs: list[weakref.ref[object]] = []
 
     def load(path: Path, number: int) -> object:
@@ -76,16 +79,24 @@ def test_versions_that_are_let_go_are_freed(binary_base: Path, tmp_path: Path) -
         graphs.append(weakref.ref(loaded))
         return model
 
+    def functions() -> int:
+        """How many functions TensorFlow holds, in Python and below."""
+        gc.collect()
+        return len(context.context().list_function_names()) + len(ops.gradient_registry.list())
+
     base = tmp_path / "tips"
     shutil.copytree(binary_base / "17", base / "1")
     hosted = HostedModel(base, load=load, policy=VersionPolicy("latest", 2))  # type: ignore[arg-type]
     hosted.start()
-    for number in (2, 3):
-        shutil.copytree(base / "1", base / str(number))
-        assert hosted.poll()
+    shutil.copytree(base / "1", base / "2")
+    assert hosted.poll()
+    two = functions()
+    shutil.copytree(base / "1", base / "3")
+    assert hosted.poll()
     assert sorted(hosted.loaded) == [2, 3]
     assert [state.state for state in hosted.states.values()] == ["AVAILABLE", "AVAILABLE", "END"]
     assert [graph() is None for graph in graphs] == [True, False, False]
+    assert functions() == two
 
     held = hosted.current  # as a request under way does
     shutil.rmtree(base / "3")

@@ -46,9 +46,14 @@ class BatchingParameters:
 class _Task:
     inputs: Arrays
     rows: int
-    shapes: tuple[tuple[int, ...], ...]  # of one row, in the order of the inputs: only like rows batch
+    # Of one row of each input: only like rows go together. None goes alone.
+    shapes: tuple[tuple[int, ...], ...] | None
     deadline: float
     answer: asyncio.Future[Outputs]
+
+    def like(self, other: _Task) -> bool:
+        """Whether the two can go in one call."""
+        return self.shapes is not None and self.shapes == other.shapes
 
 
 @dataclass
@@ -105,7 +110,9 @@ class Batcher:
                 "The batch scheduling queue to which this task was submitted is full; "
                 f"currently {queue.rows} rows wait and {self._room()} may",
             )
-        shapes = tuple(array.shape[1:] for array in inputs.values()) if queue.together else ()
+        # Inputs of unlike lengths could fit together with those of another request, and must not.
+        like = queue.together and all(len(array) == rows for array in inputs.values())
+        shapes = tuple(array.shape[1:] for array in inputs.values()) if like else None
         task = _Task(inputs, rows, shapes, deadline, loop.create_future())
         queue.waiting.append(task)
         queue.rows += rows
@@ -163,7 +170,7 @@ class Batcher:
             task = queue.waiting[0]
             if not task.answer.done():
                 fits = rows + task.rows <= self._parameters.max_batch_size
-                if tasks and not (queue.together and fits and task.shapes == tasks[0].shapes):
+                if tasks and not (queue.together and fits and task.like(tasks[0])):
                     break
                 tasks.append(task)
                 rows += task.rows
@@ -184,7 +191,7 @@ def _run(
     started = time.perf_counter()
     answers: list[Outputs | Exception] | None = None
     rows_hold = True
-    if len(tasks) > 1 or sizes:
+    if len(tasks) > 1 or (sizes and tasks[0].shapes is not None):
         try:
             answers = _run_together(model, name, tasks, sizes)
             rows_hold = answers is not None

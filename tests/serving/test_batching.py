@@ -84,6 +84,22 @@ def test_a_bad_request_fails_alone(model: Model) -> None:
     assert len(batches.rows) == 2
 
 
+def test_inputs_of_unlike_lengths_are_not_mixed(model: Model) -> None:
+    """Put together, these two would have five rows each, and answers that mean nothing."""
+    batches = Batches()
+    pairs = [(1, 1), (3, 2), (2, 3), (1, 3)]
+    answers = batches.run(
+        lambda: gather(
+            *(
+                batches.call(model, "add", a=np.ones(a, np.float32), b=np.ones(b, np.float32))
+                for a, b in pairs
+            )
+        )
+    )
+    assert [isinstance(answer, StatusError) for answer in answers] == [False, True, True, False]
+    assert answers[3]["sum"].tolist() == [2, 2, 2]
+
+
 def test_outputs_without_the_inputs_rows_are_not_mixed(model: Model) -> None:
     """`scalar` says that it has no rows; `whole` says it has, and has not."""
     batches = Batches()
@@ -100,6 +116,9 @@ def test_batches_are_filled_up_to_allowed_sizes(model: Model) -> None:
     sent = [floats(1), floats(2, 3), floats(4, 5, 6)]
     answers = batches.run(lambda: gather(*(batches.call(model, "add", a=x, b=x) for x in sent)))
     assert [answer["sum"].tolist() for answer in answers] == [(2 * x).tolist() for x in sent]
+    batches = Batches(max_batch_size=8, allowed_batch_sizes=(4, 8))
+    answers = batches.run(lambda: gather(*(batches.call(model, "scalar", x=x) for x in sent)))
+    assert [answer["total"] for answer in answers] == [1, 5, 15]
 
 
 def test_no_batching(model: Model) -> None:

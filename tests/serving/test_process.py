@@ -31,9 +31,13 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_start_ask_stop(binary_base: Path) -> None:
-    with ServerProcess(binary_base, "trips") as server:
-        (prediction,) = Client(server.url, "trips").predict([{"trip_miles": 8}])
+def test_start_ask_stop(binary_base: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("s3cret\n")
+    with ServerProcess(binary_base, "trips", options=["--token-file", str(token)]) as server:
+        with pytest.raises(ServingError, match="HTTP 401: This server asks for a token"):
+            Client(server.url, "trips").status()
+        (prediction,) = Client(server.url, "trips", token="s3cret").predict([{"trip_miles": 8}])
         assert prediction.predicted_class == "yes"
         assert server.grpc.startswith("127.0.0.1:")
         assert 0 < server.models["trips"]["17"] < server.ready_seconds

@@ -209,7 +209,8 @@ MISTAKES = {
     "option of another kind": (
         "features:\n  a:\n    kind: numeric\n    vocabulary: 3\n",
         [
-            "pipeline.yaml:6: features.a.vocabulary: not an option of kind numeric; categories and category and text take it"
+            "pipeline.yaml:6: features.a.vocabulary: not an option of kind numeric",
+            "categories and category and text take it",
         ],
     ),
     "a section's own check": (

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from components.trainer.config import ModelConfig
 from components.trainer.models.images.cnn import cnn
@@ -27,11 +26,7 @@ _NETS: dict[str, Callable[[Any, Stages], Any]] = {
 def encode(pixels: Any, name: str, config: ModelConfig) -> Any:
     """The vector of an image, whatever its size: the mean over the places of the last feature maps."""
     # Inside the model, so that who serves it needs to know nothing of it.
-    scale = keras.layers.Rescaling(1 / 127.5, offset=-1.0, name=f"{name}_scaled")
-    # On a CPU, XLA's convolutions take 1.3 to 6 times as long as TensorFlow's own, and Keras uses XLA
-    # unless a layer objects.
-    scale.supports_jit = bool(tf.config.list_physical_devices("GPU"))
-    scaled = scale(pixels)
+    scaled = keras.layers.Rescaling(1 / 127.5, offset=-1.0, name=f"{name}_scaled")(pixels)
     width, blocks = config.images.size(config.image_encoder)
     stages = Stages(Style.of_images(config), width, blocks, config.images.dropout, name)
     maps = _NETS[config.image_encoder](scaled, stages)

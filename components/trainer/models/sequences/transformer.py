@@ -20,12 +20,12 @@ class Positions(keras.layers.Layer):
     """Adds a learned vector for each place: [batch, length, units] to the same."""
 
     def build(self, shape: tuple[int, ...]) -> None:
-        self.table = self.add_weight(
-            shape=shape[1:], initializer=keras.initializers.RandomNormal(stddev=0.02), name="table"
+        self.embeddings = self.add_weight(
+            shape=shape[1:], initializer=keras.initializers.RandomNormal(stddev=0.02), name="embeddings"
         )
 
     def call(self, vectors: Any) -> Any:
-        return vectors + keras.ops.cast(self.table, vectors.dtype)
+        return vectors + keras.ops.cast(self.embeddings, vectors.dtype)
 
 
 class Attended(keras.layers.Layer):

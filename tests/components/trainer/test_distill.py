@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -144,7 +145,10 @@ class TestRefused:
 
 def test_a_teacher_is_found_in_the_project(tmp_path):
     from pipeline.config import load_config
+    from pipeline.graph import build_pipeline
+    from pipeline.inputs import gather
 
+    (tmp_path / "x.csv").write_text("x,y\n1,a\n2,b\n")
     (tmp_path / "pipeline.yaml").write_text(
         "data: {source: x.csv}\nlabel: y\npush: {to: out}\ntrain: {distill: {teacher: pushed}}\n"
     )
@@ -156,5 +160,10 @@ def test_a_teacher_is_found_in_the_project(tmp_path):
         (tmp_path / "out" / version / "saved_model.pb").touch()
     newest = str(tmp_path / "out" / "1700000002")
     assert config.located_train.distill.teacher == newest
+    # Trainer gets the version by name, so that a later one trains anew, and the raw rows.
+    graph = build_pipeline(config, gather(config), root=tmp_path)
+    (trainer,) = (component for component in graph.components if component.id == "Trainer")
+    assert json.loads(trainer.exec_properties["config"])["train"]["distill"]["teacher"] == newest
+    assert trainer.inputs["raw_examples"].producer_component_id == "ExampleGen"
     one = load_config(tmp_path, ["train.distill.teacher=out/1700000001"])
     assert one.located_train.distill.teacher == str(tmp_path / "out" / "1700000001")

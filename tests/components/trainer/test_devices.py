@@ -193,7 +193,7 @@ def test_two_devices_learn_what_one_does():
         env={**os.environ, "PYTHONPATH": str(HERE.parents[2])},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1200,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

@@ -64,7 +64,7 @@ def train_in_processes(folder, inputs, train, environments):
             )
         )
     try:
-        codes = [process.wait(timeout=300) for process in running]
+        codes = [process.wait(timeout=900) for process in running]
     finally:
         for process in running:
             process.kill()

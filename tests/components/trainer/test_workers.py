@@ -75,7 +75,7 @@ def train_in_processes(folder, inputs, train, environments):
 
 def epochs_told(log):
     """Loss and metrics of each epoch, without how long it took."""
-    return re.findall(r"epoch \d+ .*? s  (.*)", log)
+    return re.findall(r"epoch \d+/\d+ .*? rows/s  (.*? val_loss [0-9.]+)", log)
 
 
 def answers(folder, rows):

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def _plateau_needs_a_settable_rate(train: TrainConfig) -> str | None:
     if train.reduce_on_plateau and not train.learning_rate.settable:
         return (
-            "reduce_on_plateau sets the learning rate, which a schedule or a warm-up sets too: "
+            "reduce_on_plateau sets the learning rate, which a schedule or a warm-up sets too, received "
+            f"schedule: {train.learning_rate.schedule}, warmup_steps: {train.learning_rate.warmup_steps}: "
             "use learning_rate: {schedule: constant} without warmup_steps, or take reduce_on_plateau out"
         )
     return None

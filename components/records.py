@@ -20,6 +20,8 @@ import pyarrow as pa
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
+from components.ahead import ahead
+
 BATCH_ROWS = 20_000
 FILE_FORMAT = "tfrecords_gzip"
 _READ_BUFFER = 8 << 20
@@ -117,7 +119,7 @@ def read_serialized(path: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
 def read_batches(
     path: str, schema: Any = None, batch_rows: int = BATCH_ROWS, raw_column: str | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The examples of one file as Arrow record batches, one list column a feature.
+    """The examples of one file as Arrow record batches, one list column a feature, decoded one batch ahead.
 
     Args:
       path: a gzip TFRecord file of tf.Examples.
@@ -125,6 +127,10 @@ def read_batches(
       batch_rows: rows a batch at most.
       raw_column: name of a further column that holds the serialized examples themselves.
     """
+    yield from ahead(_decoded(path, schema, batch_rows, raw_column))
+
+
+def _decoded(path: str, schema: Any, batch_rows: int, raw_column: str | None) -> Iterator[pa.RecordBatch]:
     from tfx_bsl.coders import example_coder
 
     decoder = example_coder.ExamplesToRecordBatchDecoder(

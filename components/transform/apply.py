@@ -16,6 +16,7 @@ import tensorflow as tf
 from apache_beam.utils import shared
 from tfx_bsl.coders import example_coder
 
+from components.ahead import ahead
 from components.records import ShardWriter, read_serialized
 from components.transform.on_the_fly import Reader, transformer
 
@@ -41,11 +42,16 @@ class Apply(beam.DoFn):
     def process(self, element: tuple[str, str]) -> Iterator[int]:
         source, shard = element
         writer, rows = ShardWriter(shard), 0
-        for serialized in read_serialized(source, self._batch_rows):
-            writer.write(self._encoder.encode(record_batch(self._graph.apply(tf.constant(serialized)))))
-            rows += len(serialized)
+        # One batch is transformed while another is encoded and a third one compressed.
+        for batch in ahead(self._transformed(source)):
+            writer.write(self._encoder.encode(batch))
+            rows += batch.num_rows
         writer.close()
         yield rows
+
+    def _transformed(self, source: str) -> Iterator[pa.RecordBatch]:
+        for serialized in read_serialized(source, self._batch_rows):
+            yield record_batch(self._graph.apply(tf.constant(serialized)))
 
 
 class _Graph:

@@ -45,7 +45,7 @@ def feeds(files: list[str], plan: Any, way: str, train: Any, scratch: Path) -> t
     if way not in ("in memory", "one by one"):
         return fed.batches, fed.steps, fed.steps_at_once
     if way == "in memory":
-        return fed.batches.take(32).cache().repeat(), fed.steps, fed.steps_at_once
+        return fed.batches.take(32).cache().repeat().prefetch(tf.data.AUTOTUNE), fed.steps, fed.steps_at_once
     spec = data.feature_spec(plan)
 
     def parse(record: Any) -> Any:

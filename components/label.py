@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from components.errors import UserError, cut
 
-Task = Literal["binary", "multiclass", "regression"]
+Task = Literal["binary", "multiclass", "multilabel", "regression"]
 
 # An integer label with more distinct values than this is a quantity unless `task` says otherwise.
 _MOST_INTEGER_CLASSES = 20
@@ -25,7 +25,7 @@ class LabelSpec(BaseModel):
       type: the column's type.
       task: what kind of prediction it asks for.
       classes: class names in the order of their ids; empty for regression. Of two classes the
-        second is the positive one.
+        second is the positive one. A row of task multilabel has none, one or several of them.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -35,8 +35,21 @@ class LabelSpec(BaseModel):
     task: Task
     classes: tuple[str, ...] = ()
 
+    @property
+    def width(self) -> int:
+        """Values of a row's label once it is transformed: one a class for multilabel, else one."""
+        return len(self.classes) if self.task == "multilabel" else 1
 
-def find_label(name: str, column_type: str, values: dict[str, int] | None, task: Task | None) -> LabelSpec:
+
+def find_label(
+    name: str,
+    column_type: str,
+    values: dict[str, int] | None,
+    task: Task | None,
+    *,
+    lists: bool = False,
+    several: bool = False,
+) -> LabelSpec:
     """Works out task and classes.
 
     Args:
@@ -44,11 +57,21 @@ def find_label(name: str, column_type: str, values: dict[str, int] | None, task:
       column_type: integer, float, boolean, date, datetime or text.
       values: each distinct value with its count, or None when there are more than MOST_CLASSES.
       task: what the config says; None: infer it.
+      lists: whether its cells are lists.
+      several: whether some row has several values.
 
     Raises:
       UserError: when the label has one value only, or does not fit the task.
     """
     where = f"label {name!r}"
+    if task == "multilabel" or (several and task is None):
+        return _find_labels(name, column_type, values, lists)
+    if several:
+        raise UserError(
+            f"task {task} takes one value a row, here some rows have several",
+            where=where,
+            fix="set task: multilabel or leave task out, or choose another label",
+        )
     if values is not None:
         values = _canonical(column_type, values)
     if values is not None and len(values) < 2:
@@ -85,6 +108,35 @@ def find_label(name: str, column_type: str, values: dict[str, int] | None, task:
         )
     key = float if column_type in ("integer", "float") else str
     return LabelSpec(name=name, type=column_type, task=found, classes=tuple(sorted(values, key=key)))
+
+
+def _find_labels(name: str, column_type: str, values: dict[str, int] | None, lists: bool) -> LabelSpec:
+    """The classes of rows that have any number of them."""
+    where = f"label {name!r}"
+    if not lists:
+        raise UserError(
+            f"task multilabel needs a list of classes in every row, the column has one {column_type}",
+            where=where,
+            fix='write lists, such as ["a", "b"] in JSON Lines, Parquet or Avro; of CSV say what parts the '
+            f"classes of a cell: data.separate: {{{name}: '|'}}; or set task: multiclass",
+        )
+    if values is None and column_type in ("text", "integer"):
+        raise UserError(
+            f"more than {MOST_CLASSES} distinct values are no classes",
+            where=where,
+            fix="choose another label",
+        )
+    if column_type not in ("text", "integer"):
+        raise UserError(
+            f"the classes of a row are texts or integers, the lists hold values of type {column_type}",
+            where=where,
+            fix=f"declare them as text, data.columns: {{{name}: text}}, or choose another label",
+        )
+    classes = _canonical(column_type, values or {})
+    if not classes:
+        raise UserError("no row has a class", where=where, fix="choose another label column")
+    key = int if column_type == "integer" else str
+    return LabelSpec(name=name, type=column_type, task="multilabel", classes=tuple(sorted(classes, key=key)))
 
 
 def class_name(column_type: str, value: object) -> str:

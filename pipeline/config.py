@@ -51,7 +51,7 @@ class PipelineConfig(Section):
     )
     data: DataConfig = Field(description="where the rows are, what they mean and how they are split")
     label: str = Field(min_length=1, description="the column to predict")
-    task: Literal["binary", "multiclass", "regression"] | None = Field(
+    task: Literal["binary", "multiclass", "multilabel", "regression"] | None = Field(
         None, description="left out: inferred from the label's values"
     )
     statistics: StatisticsConfig = Field(StatisticsConfig(), description="which statistics are computed")
@@ -315,6 +315,10 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
     for index, column in enumerate(config.data.exclude):
         if column == config.label:
             yield ("data", "exclude", index), f"{column!r} is the label and cannot be excluded"
+    for column in config.data.separate:
+        if column != config.label:
+            text = "only the label's cells are parted: a request holds a feature's text as it is"
+            yield ("data", "separate", column), text
     if config.data.weight == config.label:
         yield ("data", "weight"), f"{config.label!r} is the label and cannot be the weight"
     excluded = set(config.data.exclude)

@@ -124,7 +124,7 @@ def _of_label(look: Look) -> str:
     for value, count in values.items():
         name = class_name(label.type, value)
         counts[name] = counts.get(name, 0) + count
-    total = sum(counts.values())
+    total = look.survey.rows if label.task == "multilabel" else sum(counts.values())
     shown = [f"{cut(name, 20)} {100 * counts.get(name, 0) / total:.0f} %" for name in label.classes[:6]]
     return f"{len(label.classes)} classes: {', '.join(shown)}{', …' if len(label.classes) > 6 else ''}"
 

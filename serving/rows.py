@@ -37,11 +37,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class Prediction:
-    """One row's answer: a class with the probability of each, or a number."""
+    """One row's answer: a class, or those that the row has, with the probability of each; or a number."""
 
     predicted_class: str | None = None
     probabilities: Mapping[str, float] = field(default_factory=dict)
     prediction: float | None = None
+    predicted_classes: tuple[str, ...] | None = None
 
     @property
     def probability(self) -> float:
@@ -49,6 +50,11 @@ class Prediction:
         return self.probabilities.get(self.predicted_class or "", math.nan)
 
     def to_json(self) -> dict[str, Any]:
+        if self.predicted_classes is not None:
+            return {
+                "predicted_classes": list(self.predicted_classes),
+                "probabilities": dict(self.probabilities),
+            }
         if self.predicted_class is None:
             return {"prediction": self.prediction}
         return {"predicted_class": self.predicted_class, "probabilities": dict(self.probabilities)}
@@ -102,11 +108,21 @@ def to_predictions(outputs: Mapping[str, Iterable[Any]]) -> list[Prediction]:
                 outputs["predicted_class"], outputs["classes"], outputs["probabilities"], strict=True
             )
         ]
+    if {"probabilities", "classes", "predicted"} <= outputs.keys():
+        return [
+            Prediction(
+                predicted_classes=tuple(name for name, has in zip(classes, predicted, strict=True) if has),
+                probabilities=dict(zip(classes, map(float, probabilities), strict=True)),
+            )
+            for predicted, classes, probabilities in zip(
+                outputs["predicted"], outputs["classes"], outputs["probabilities"], strict=True
+            )
+        ]
     if "predictions" in outputs:
         return [Prediction(prediction=float(value)) for value in outputs["predictions"]]
     raise ServingError(
         f"the model answers with {', '.join(sorted(outputs)) or 'nothing'}; expected probabilities, classes "
-        "and predicted_class, or predictions",
+        "and predicted_class or predicted, or predictions",
         fix="serve a model that headrace has exported",
     )
 

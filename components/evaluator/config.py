@@ -6,10 +6,12 @@ from pydantic import Field, NonNegativeFloat, model_validator
 
 from components.section import Section
 
-# Metrics of each task. Of those, the ones in FALLING get better as they fall; calibration is best at 1.
+# Metrics of each task; of multilabel, auc is the mean of the classes' own and all others take each class of
+# each row for a case. Of those, the ones in FALLING get better as they fall; calibration is best at 1.
 METRICS: dict[str, tuple[str, ...]] = {
     "binary": ("auc", "auc_pr", "accuracy", "precision", "recall", "loss", "calibration"),
     "multiclass": ("accuracy", "loss"),
+    "multilabel": ("auc", "auc_micro", "auc_pr", "accuracy", "precision", "recall", "loss", "calibration"),
     "regression": ("rmse", "mae", "mse"),
 }
 FALLING = ("loss", "rmse", "mae", "mse")
@@ -40,6 +42,7 @@ class Threshold(Section):
 DEFAULT_GATES: dict[str, dict[str, Threshold]] = {
     "binary": {"auc": Threshold(min=0.5, max_drop=0.01)},
     "multiclass": {"accuracy": Threshold(min=0.0, max_drop=0.01)},
+    "multilabel": {"auc": Threshold(min=0.5, max_drop=0.01)},
     "regression": {"rmse": Threshold(min=0.0, max_rise=0.0)},
 }
 
@@ -52,6 +55,6 @@ class EvaluateConfig(Section):
     )
     gate: dict[str, Threshold] | None = Field(
         None,
-        description="metric to bounds; left out: the task's own gate (binary: auc, multiclass: accuracy, "
-        "regression: rmse), against a floor and against the latest blessed model",
+        description="metric to bounds; left out: the task's own gate (binary, multilabel: auc, multiclass: "
+        "accuracy, regression: rmse), against a floor and against the latest blessed model",
     )

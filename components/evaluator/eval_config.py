@@ -21,9 +21,21 @@ _CLASSES = {
         "loss": "BinaryCrossEntropy",
         "calibration": "Calibration",
     },
+    "multilabel": {
+        "auc": "AUC",
+        "auc_micro": "AUC",
+        "auc_pr": "AUCPrecisionRecall",
+        "accuracy": "BinaryAccuracy",
+        "precision": "Precision",
+        "recall": "Recall",
+        "loss": "BinaryCrossEntropy",
+        "calibration": "Calibration",
+    },
     "multiclass": {"accuracy": "SparseCategoricalAccuracy", "loss": "SparseCategoricalCrossentropy"},
     "regression": {"rmse": "RootMeanSquaredError", "mae": "MeanAbsoluteError", "mse": "MeanSquaredError"},
 }
+# Metrics that each class has for itself.
+OF_EACH_CLASS = {"multilabel": ("auc",)}
 _PLOTS = {"binary": ("CalibrationPlot", "ConfusionMatrixPlot")}
 
 
@@ -34,10 +46,13 @@ def eval_config(
     *,
     has_baseline: bool,
     weighted: bool,
+    classes: int = 0,
 ) -> config_pb2.EvalConfig:
     """What TFMA computes, overall and by slice; the gate's thresholds hold overall only.
 
-    Each metric goes by its own name in TFMA's results. Weights weigh the metrics, not the count of examples.
+    Each metric goes by its own name in TFMA's results, those of each class under the class's id. Of lists of
+    labels and predictions TFMA takes each pair for a case of its own, unless told to look at one class.
+    Weights weigh the metrics, not the count of examples.
     """
     config = config_pb2.EvalConfig()
     names = [tfma.CANDIDATE_KEY, tfma.BASELINE_KEY] if has_baseline else [""]
@@ -56,10 +71,19 @@ def eval_config(
     counted.metrics.add(class_name="ExampleCount")
     counted.example_weights.unweighted = True
     metrics = config.metrics_specs.add()
+    of_each_class = OF_EACH_CLASS.get(task, ())
     for name in METRICS[task]:
+        if name in of_each_class:
+            continue
         metric = metrics.metrics.add(class_name=_CLASSES[task][name], config=f'"name": "{name}"')
         if name in gate:
             _threshold(metric, name, gate[name], has_baseline)
+    if of_each_class:
+        # Averaged by TFMA they would be NaN as soon as the rows cannot tell of one class.
+        binary = config.metrics_specs.add()
+        binary.binarize.class_ids.values.extend(range(classes))
+        for name in of_each_class:
+            binary.metrics.add(class_name=_CLASSES[task][name], config=f'"name": "{name}"')
     for plot in _PLOTS.get(task, ()):
         metrics.metrics.add(class_name=plot)
     return config

@@ -21,6 +21,7 @@ from components.evaluator.config import DEFAULT_GATES, METRICS, EvaluateConfig
 from components.evaluator.eval_config import eval_config
 from components.evaluator.gate import Verdict, judge
 from components.evaluator.predictions import LABEL, WEIGHT, Exported, Predict
+from components.evaluator.results import measured
 from components.records import split_files
 from components.schema_gen.executor import load as load_schema
 
@@ -52,8 +53,9 @@ class Executor(BeamExecutor):
 
         compared = len(models) > 1
         # TFMA forgets the name of a model that is alone.
-        metrics = _metrics(evaluation.uri, tfma.CANDIDATE_KEY if compared else "", candidate.about["task"])
-        before = _metrics(evaluation.uri, tfma.BASELINE_KEY, candidate.about["task"]) if compared else None
+        found = measured(evaluation.uri, tfma.CANDIDATE_KEY if compared else "", candidate)
+        metrics = found.metrics
+        before = measured(evaluation.uri, tfma.BASELINE_KEY, candidate).metrics if compared else None
         verdict = judge(metrics, before, gate)
         if cannot:
             verdict = Verdict(verdict.blessed, f"{verdict.sentence}; {cannot}")
@@ -63,7 +65,10 @@ class Executor(BeamExecutor):
         if before is not None:
             evaluation.set_string_custom_property("baseline_metrics", _as_json(before))
         shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items())
-        say(evaluation, f"{verdict.sentence} ({SPLIT}: {shown})")
+        if found.of_classes:
+            classes = {name: _finite(values) for name, values in found.of_classes.items()}
+            evaluation.set_string_custom_property("class_metrics", json.dumps(classes))
+        say(evaluation, f"{verdict.sentence} ({SPLIT}: {shown}{found.unmeasured})")
 
     def _evaluate(
         self,
@@ -87,7 +92,12 @@ class Executor(BeamExecutor):
                 | "Evaluate"
                 >> tfma.ExtractEvaluateAndWriteResults(
                     eval_config=eval_config(
-                        task, config.slices, gate, has_baseline=len(models) > 1, weighted=WEIGHT in known
+                        task,
+                        config.slices,
+                        gate,
+                        has_baseline=len(models) > 1,
+                        weighted=WEIGHT in known,
+                        classes=len(candidate.about.get("classes", ())),
                     ),
                     eval_shared_model={name: _shared(name, path) for name, path in models.items()},
                     output_path=output,
@@ -147,15 +157,11 @@ def _stored_type(kind: str) -> Any:
 
 def _as_json(metrics: dict[str, float]) -> str:
     """The metrics, with null for what cannot be measured: JSON knows no NaN."""
-    return json.dumps({name: value if math.isfinite(value) else None for name, value in metrics.items()})
+    return json.dumps(_finite(metrics))
 
 
-def _metrics(folder: str, model: str, task: str) -> dict[str, float]:
-    """The overall metrics of one model, by the names of the config."""
-    result = tfma.load_eval_result(folder, model_name=model)
-    overall = next(found for key, found in result.slicing_metrics if key == ())
-    values = overall[""][""]
-    return {name: float(values[name]["doubleValue"]) for name in METRICS[task]}
+def _finite(values: dict[str, float]) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def _bless(blessing: Any, verdict: Verdict, model: Any, baseline: Any) -> None:

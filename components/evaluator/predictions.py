@@ -52,6 +52,8 @@ class _Loaded:
 class Predict(beam.DoFn):
     """Files of examples to record batches: slice columns, the label and each model's prediction.
 
+    Of task multilabel, label and prediction are lists of one value a class.
+
     Args:
       models: name of the prediction's column to the SavedModel's folder; the first says what the labels are.
       known: column to the transformed feature that is put there: the label, and the weight if there is one.
@@ -79,7 +81,8 @@ class Predict(beam.DoFn):
             examples = tf.constant(serialized)
             features = first.signatures["transform_features"](examples=examples)
             columns = {
-                column: _lists(features[name].numpy().reshape(-1, 1)) for column, name in self._known.items()
+                column: _lists(features[name].numpy().reshape(len(serialized), -1))
+                for column, name in self._known.items()
             }
             for name, loaded in self._loaded.items():
                 columns[name] = _lists(self._scores(loaded.signatures["serving_default"](examples=examples)))

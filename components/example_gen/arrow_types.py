@@ -21,6 +21,7 @@ class Cells:
         or nothing (null): no cell tells a type.
       values: the values; of a list column those of all cells, one after the other.
       lengths: how many values each cell has, when the column is one of lists.
+      absent: which of these cells are no list at all, which is another thing than an empty one.
       origin: the Arrow type, where the plain form holds less than it does.
     """
 
@@ -28,6 +29,7 @@ class Cells:
     values: pa.Array
     lengths: np.ndarray | None = None
     origin: str = ""
+    absent: np.ndarray | None = None
 
 
 def flatten(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -88,6 +90,7 @@ def plain(array: pa.Array) -> Cells | None:
 
 
 def _plain_lists(array: pa.Array) -> Cells | None:
+    absent = array.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_fixed_size_list(array.type):
         lengths = np.where(array.is_valid().to_numpy(zero_copy_only=False), array.type.list_size, 0)
         array = array.drop_null()
@@ -101,7 +104,7 @@ def _plain_lists(array: pa.Array) -> Cells | None:
         owner = np.repeat(np.arange(len(lengths)), lengths)[~missing]
         lengths = np.bincount(owner, minlength=len(lengths))
         inner = Cells(inner.kind, inner.values.drop_null(), origin=inner.origin)
-    return Cells(inner.kind, inner.values, lengths, inner.origin)
+    return Cells(inner.kind, inner.values, lengths, inner.origin, absent)
 
 
 def _plain_integers(array: pa.Array) -> Cells:

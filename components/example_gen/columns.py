@@ -63,7 +63,9 @@ class ColumnScan:
       not_finite: those that say nan or inf; they count as missing unless the column is text.
       words: how many words all texts have together.
       padded: texts that begin or end with blanks, which they keep.
+      absent: cells in which nothing stands; an empty list is something.
       longest: the most values that a cell has; more than 1 in a column of lists only.
+      lists: whether some cells are lists, of however many values.
       misfits: for each test of patterns.TESTS that some cell fails, those cells.
       values: each distinct value with its count; None when there are more than MOST_CLASSES.
       distinct: estimates how many there are.
@@ -82,7 +84,9 @@ class ColumnScan:
     not_finite: int = 0
     words: int = 0
     padded: int = 0
+    absent: int = 0
     longest: int = 0
+    lists: bool = False
     misfits: dict[str, Misfits] = field(default_factory=dict)
     values: dict[str, int] | None = field(default_factory=dict)
     distinct: Distinct = field(default_factory=Distinct)
@@ -149,12 +153,15 @@ class ColumnScan:
         if cells.origin and cells.origin not in self.origins:
             self.origins.append(cells.origin)
         if cells.lengths is not None:
+            self.lists = True
+            self.absent += 0 if cells.absent is None else int(cells.absent.sum())
             self.longest = max(self.longest, int(cells.lengths.max(initial=0)))
             self.missing += int((cells.lengths == 0).sum())
             self.rows += int((cells.lengths == 0).sum())
             rows = np.repeat(rows, cells.lengths)
         else:
             self.longest = max(self.longest, 1)
+            self.absent += cells.values.null_count
         self.rows += len(cells.values)
         if cells.kind not in self.kinds and cells.values.null_count < len(cells.values):
             first = int(np.flatnonzero(cells.values.is_valid().to_numpy(zero_copy_only=False))[0])
@@ -295,6 +302,7 @@ class ColumnScan:
         """Takes in rows that have no such column."""
         self.rows += rows
         self.missing += rows
+        self.absent += rows
 
     def merge(self, other: ColumnScan) -> None:
         """Takes in the scan of rows that follow these."""
@@ -308,6 +316,8 @@ class ColumnScan:
         self.padded += other.padded
         self.words += other.words
         self.longest = max(self.longest, other.longest)
+        self.absent += other.absent
+        self.lists = self.lists or other.lists
         self.origins.extend(each for each in other.origins if each not in self.origins)
         self.text, self.bytes = self.text or other.text, self.bytes or other.bytes
         self.unusable = self.unusable or other.unusable

@@ -26,7 +26,7 @@ class ExampleGen(BeamComponent):
     Args:
       config: the `data` section.
       label: the column to predict.
-      task: binary, multiclass, regression, or empty to infer it.
+      task: binary, multiclass, multilabel, regression, or empty to infer it.
       fingerprint: of the source's contents; the executor ignores it, it tells changed data from unchanged.
       code: fingerprint of the code that shapes the step; of every component.
     """

@@ -90,6 +90,11 @@ class DataConfig(Section):
         min_length=1,
         description="of images or texts in folders: the column of the folders' names; left out: the label",
     )
+    separate: dict[str, Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="what parts the classes in the label's cells, such as {tags: '|'}: for task multilabel "
+        "in formats without lists, as CSV; a row whose cell is empty has no class",
+    )
     derive: dict[str, str] = Field(
         default_factory=dict,
         description="columns to compute, name to expression, such as {late: arrival > due}: for the label, "

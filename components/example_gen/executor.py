@@ -15,7 +15,7 @@ from components.errors import UserError
 from components.example_gen import ingest, notes, sources, splitting
 from components.example_gen.config import DataConfig
 from components.example_gen.found import Found
-from components.example_gen.opened import label_of, open_source, written_types
+from components.example_gen.opened import label_of, list_columns, open_source, written_types
 from components.example_gen.readers import Piece
 from components.example_gen.split_shards import is_dealt
 from components.example_gen.splits.choose import held_back
@@ -47,7 +47,7 @@ class Executor(BeamExecutor):
             config=config,
             format=inputs.format,
             types=written_types(types, config.exclude),
-            lists=tuple(name for name in types if survey.columns[name].longest > 1),
+            lists=list_columns(survey, types, label),
             scratch=self._get_tmp_dir(),
         )
         dealt = splitting.dealt_splits(config, inputs.files)
@@ -157,6 +157,8 @@ def _notes_of(tally: Tally, label: LabelSpec, config: DataConfig, survey: Survey
     ]
     if tally.unlabelled:
         said.append(f"dropped {tally.unlabelled:,} rows whose label {label.name!r} is missing")
+    if tally.classless:
+        said.append(f"{tally.classless:,} rows have none of the classes of {label.name!r}, which is kept")
     if tally.unweighted:
         said.append(f"dropped {tally.unweighted:,} rows whose weight {config.weight!r} is missing")
     said += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,18 @@ def label_of(name: str, task: Any, survey: Survey, types: Mapping[str, str]) -> 
     if name not in types:
         raise no_column(name, list(types), "label")
     scan = survey.columns[name]
-    if scan.longest > 1:
-        raise UserError("a row has several values of it", where=f"label {name!r}", fix="choose another label")
-    return find_label(name, types[name], scan.distinct_values(types[name]), task)
+    values = scan.distinct_values(types[name])
+    return find_label(name, types[name], values, task, lists=scan.lists, several=scan.longest > 1)
+
+
+def list_columns(survey: Survey, names: Iterable[str], label: LabelSpec) -> tuple[str, ...]:
+    """The columns that are written as lists: those with several values in some row, and such a label."""
+    return tuple(
+        name
+        for name in names
+        if name in survey.columns
+        and (survey.columns[name].longest > 1 or (name == label.name and label.task == "multilabel"))
+    )
 
 
 def written_types(types: Mapping[str, str], exclude: Sequence[str]) -> dict[str, str]:

@@ -130,7 +130,13 @@ class SplitShards:
         return self._contents[split]
 
     def _labelled(self, typed: pa.RecordBatch, place: Callable[[int], str]) -> np.ndarray:
-        there = _valid(typed, self._plan.label.name)
+        label = self._plan.label
+        if label.task == "multilabel":
+            # An empty list says that the row has none of the classes.
+            column = typed.column(typed.schema.get_field_index(label.name))
+            there = column.is_valid().to_numpy(zero_copy_only=False)
+        else:
+            there = _valid(typed, label.name)
         gone = np.flatnonzero(~there)
         if len(gone) and self._plan.unlabelled:
             raise UserError(
@@ -168,8 +174,12 @@ class SplitShards:
             tally.weights[split] += float(_numbers(typed, plan.weight)[mine].sum(dtype=np.float64))
         if plan.label.classes:
             label = typed.column(typed.schema.get_field_index(plan.label.name))
+            label = label.filter(pa.array(mine))
+            if pa.types.is_list(label.type):
+                tally.classless += int((label.value_lengths().to_numpy(zero_copy_only=False) == 0).sum())
+                label = _once_a_row(label)
             counts = tally.classes[split]
-            for item in pc.value_counts(label.filter(pa.array(mine))).to_pylist():
+            for item in pc.value_counts(label).to_pylist():
                 # As it was written: 0.1, not the float32's 0.10000000149011612.
                 value = np.float32(item["values"]) if plan.label.type == "float" else item["values"]
                 name = class_name(plan.label.type, value)
@@ -188,6 +198,15 @@ def _count_sizes(
     counts = sizes.setdefault(name, {})
     for item in pc.value_counts(pc.binary_join_element_wise(*texts, "x")).to_pylist():
         counts[item["values"]] = counts.get(item["values"], 0) + item["counts"]
+
+
+def _once_a_row(lists: pa.Array) -> pa.Array:
+    """The values of all rows, each once a row in which it stands."""
+    encoded = lists.flatten().dictionary_encode()
+    rows = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    size = max(1, len(encoded.dictionary))
+    pairs = np.unique(rows * size + encoded.indices.to_numpy(zero_copy_only=False))
+    return encoded.dictionary.take(pa.array(pairs % size))
 
 
 def _valid(typed: pa.RecordBatch, name: str) -> np.ndarray:

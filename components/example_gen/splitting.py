@@ -112,6 +112,8 @@ def split_plan(
 
 def _unlabelled(survey: Survey, label: LabelSpec) -> int:
     scan = survey.columns[label.name]
+    if label.task == "multilabel":
+        return scan.absent
     misfits = scan.misfits.get(test_of(label.type)) if scan.declared and label.type != "text" else None
     not_finite = scan.not_finite if label.type != "text" else 0
     return scan.missing + not_finite + (misfits.count if misfits else 0)
@@ -129,6 +131,7 @@ def judge(config: DataConfig, plan: SplitPlan, tally: Tally) -> Outcome:
         plan.label.name,
         config.split,
         by_file=len(plan.dealt) < len(SPLITS),
+        several=plan.label.task == "multilabel",
     )
     checks.check(counts)
     weight_mean = mean_weight(config.weight, tally.weights, tally.rows) if config.weight else 1.0

@@ -22,6 +22,7 @@ class Tally:
       too_large: how many are beyond its range.
       weights: sum of the weights of each split; empty without weights.
       unlabelled: rows left out because their label is missing.
+      classless: rows whose label is an empty list.
       unweighted: rows left out because their weight is missing.
       skipped: rows left out because they cannot be read.
       remarks: what a person should know, with how often: the count stands for {n}.
@@ -35,6 +36,7 @@ class Tally:
     too_large: dict[str, int] = dataclasses.field(default_factory=dict)
     weights: dict[str, float] = dataclasses.field(default_factory=dict)
     unlabelled: int = 0
+    classless: int = 0
     unweighted: int = 0
     skipped: int = 0
     remarks: dict[str, int] = dataclasses.field(default_factory=dict)

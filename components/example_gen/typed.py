@@ -50,7 +50,7 @@ class Typer:
                 finite = pc.is_finite(plain.values)
                 plain = Cells("float", pc.if_else(finite, plain.values, None), plain.lengths)
             values = convert(plain, "text", self._missing, parse).values
-            found[name] = self._shaped(name, pc.utf8_trim_whitespace(values), plain.lengths)
+            found[name] = self._shaped(name, pc.utf8_trim_whitespace(values), plain)
         return found
 
     def _column(self, cells: pa.RecordBatch, name: str, kind: str) -> pa.Array:
@@ -59,7 +59,7 @@ class Typer:
         for number, counts in ((converted.changed, self.changed), (converted.too_large, self.too_large)):
             if number:
                 counts[name] = counts.get(name, 0) + number
-        return self._shaped(name, converted.values, plain.lengths)
+        return self._shaped(name, converted.values, plain)
 
     def _plain(self, cells: pa.RecordBatch, name: str) -> tuple[Cells, bool]:
         """The column's plain form, and whether its texts are read as delimited text is."""
@@ -71,13 +71,19 @@ class Typer:
             raise UserError(f"column {name!r} is a {cells.column(at).type} here", where=self._where)
         return plain, survey.infers(cells.schema.field(at), self._config, self._reader) == INFERRED
 
-    def _shaped(self, name: str, values: pa.Array, lengths: np.ndarray | None) -> pa.Array:
+    def _shaped(self, name: str, values: pa.Array, plain: Cells) -> pa.Array:
+        lengths = plain.lengths
         if lengths is None:
             return values
+        if values.null_count:
+            # What is not of the column's type is missing from its list.
+            owners = np.repeat(np.arange(len(lengths)), lengths)
+            there = values.is_valid().to_numpy(zero_copy_only=False)
+            lengths, values = np.bincount(owners[there], minlength=len(lengths)), values.drop_null()
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-        lists = pa.ListArray.from_arrays(pa.array(offsets), values)
         if name in self._lists:
-            return lists
+            absent = np.zeros(len(lengths), bool) if plain.absent is None else plain.absent
+            return pa.ListArray.from_arrays(pa.array(offsets, mask=np.append(absent, False)), values)
         # No row has more than one value.
         places = np.where(lengths > 0, offsets[:-1], 0)
         return values.take(pa.array(places, mask=lengths == 0))

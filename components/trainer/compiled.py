@@ -47,6 +47,7 @@ def compiled(
             rows=fed.batches.element_spec,
             replicas=used.replicas,
             workers=used.here.workers,
+            label_width=plan.label.width,
         )
         model.compile(
             learning.optimizer(train, fed.steps * train.epochs, used.precision),

@@ -2,7 +2,8 @@
 
 A teacher answers raw examples, so the train rows are transformed here, from the raw ones, and each
 stays with its answer. The answers go beside the labels: a label is float32 [batch, 1 + k], the id and
-then the teacher's logits, one of the positive class or one a class.
+then the teacher's logits, one of the positive class or one a class. Of task multilabel, 0 and 1 for each
+class stand where the id does.
 """
 
 from __future__ import annotations
@@ -67,12 +68,16 @@ class Teacher:
         # The signatures are of no use once the model is gone.
         self._model = tf.saved_model.load(path)
         self._order = [about["classes"].index(name) for name in plan.label.classes]
+        self._task = plan.label.task
 
     def logits(self, examples: tf.Tensor) -> np.ndarray:
-        """Of serialized examples: float32 [n, 1] of the positive of two classes, else [n, classes]."""
+        """Of serialized examples: float32 [n, 1] for binary, else [n, classes]."""
         answer = self._model.signatures["serving_default"](examples=examples)
-        logs = np.log(np.maximum(answer["probabilities"].numpy()[:, self._order], _LEAST))
-        return logs[:, 1:] - logs[:, :1] if len(self._order) == 2 else logs
+        probabilities = answer["probabilities"].numpy()[:, self._order]
+        logs = np.log(np.maximum(probabilities, _LEAST))
+        if self._task == "multilabel":
+            return logs - np.log(np.maximum(1.0 - probabilities, _LEAST))
+        return logs[:, 1:] - logs[:, :1] if self._task == "binary" else logs
 
 
 def _question(task: str, label: str, classes: set[str]) -> str:
@@ -109,7 +114,7 @@ def taught_rows(files: Sequence[str], plan: FeaturePlan, graph_uri: str, train: 
                 )
             examples = tf.constant(serialized)
             features = loader.apply_transform_model(tf.io.parse_example(examples, columns))
-            label = tf.cast(tf.reshape(features[plan.label_input], [-1, 1]), tf.float32)
+            label = tf.cast(tf.reshape(features[plan.label_input], [-1, plan.label.width]), tf.float32)
             labels = tf.concat([label, teacher.logits(examples)], axis=1)
             weight = (tf.reshape(features[plan.weight_input], [-1, 1]),) if plan.weight_input else ()
             parts.append((model_inputs(plan, features), labels, *weight))

@@ -51,15 +51,21 @@ class _Served(tf.Module):
         logits = self._model(model_inputs(self._plan, transformed), training=False)
         if self._plan.label.task == "regression":
             return {"predictions": tf.reshape(logits, [-1])}
+        names = tf.constant(self._plan.label.classes)
+        classes = tf.tile(names[None, :], [tf.shape(logits)[0], 1])
+        if self._plan.label.task == "multilabel":
+            probabilities = tf.sigmoid(logits)
+            # Names of as many classes as each row has would be a ragged answer, which no signature can give.
+            predicted = tf.cast(probabilities >= 0.5, tf.int64)
+            return {"probabilities": probabilities, "classes": classes, "predicted": predicted}
         if self._plan.label.task == "binary":
             positive = tf.sigmoid(logits)
             probabilities = tf.concat([1.0 - positive, positive], axis=1)
         else:
             probabilities = tf.nn.softmax(logits)
-        names = tf.constant(self._plan.label.classes)
         return {
             "probabilities": probabilities,
-            "classes": tf.tile(names[None, :], [tf.shape(logits)[0], 1]),
+            "classes": classes,
             "predicted_class": tf.gather(names, tf.argmax(probabilities, axis=1)),
         }
 

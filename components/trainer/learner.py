@@ -27,6 +27,7 @@ class Learner(keras.Model):
       ema: momentum of the weights' moving average; None: there is none. Evaluation uses the averages.
       rows: shapes and dtypes of a batch, for training under a strategy.
       distill: how a teacher is heard, whose logits stand beside the labels; None: there is none.
+      label_width: how many values a row's label has.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class Learner(keras.Model):
         ema: float | None = None,
         rows: Any = None,
         distill: DistillConfig | None = None,
+        label_width: int = 1,
     ) -> None:
         # The inner model casts its inputs itself.
         super().__init__(name=inner.name, autocast=False)
         self.inner = inner
         self._parts, self._momentum, self._rows, self._distill = parts, ema, rows, distill
+        self._width = label_width
         self._averages = [self._average_of(v) for v in inner.trainable_variables] if ema else []
 
     def _average_of(self, variable: keras.Variable) -> keras.Variable:
@@ -115,10 +118,12 @@ class Learner(keras.Model):
         training: bool = True,
     ) -> Any:
         """The loss, of which a teacher has a share where there are answers of it: evaluation has none."""
-        if self._distill is None or y.shape[-1] == 1:
+        if self._distill is None or y.shape[-1] == self._width:
             return super().compute_loss(x, y, y_pred, sample_weight, training=training)
-        told = super().compute_loss(x, y[:, :1], y_pred, sample_weight, training=training)
-        rows = teaching(self._distill, y[:, 1:], y_pred)
+        told = super().compute_loss(x, y[:, : self._width], y_pred, sample_weight, training=training)
+        # One logit for each value of the label: none of them is a class among others.
+        independent = y_pred.shape[-1] == self._width
+        rows = teaching(self._distill, y[:, self._width :], y_pred, independent=independent)
         if sample_weight is not None:
             rows *= tf.reshape(sample_weight, [-1])
         # A replica's share of the mean over the whole batch, as Keras has it of `told`.
@@ -126,12 +131,15 @@ class Learner(keras.Model):
         return (1.0 - self._distill.weight) * told + self._distill.weight * taught
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
-        return super().compute_metrics(x, y[:, :1] if self._distill else y, y_pred, sample_weight)
+        told = y[:, : self._width] if self._distill else y
+        return super().compute_metrics(x, told, y_pred, sample_weight)
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
         if self._distill:
             x, y, weight = keras.utils.unpack_x_y_sample_weight(data_batch)
-            data_batch = keras.utils.pack_x_y_sample_weight(x, tf.TensorSpec([None, 1], y.dtype), weight)
+            data_batch = keras.utils.pack_x_y_sample_weight(
+                x, tf.TensorSpec([None, self._width], y.dtype), weight
+            )
         super()._symbolic_build(iterator=iterator, data_batch=data_batch)
 
     def _split(self, data: Any) -> list[Any]:
@@ -190,7 +198,13 @@ def weights_to_serve(model: keras.Model) -> list[np.ndarray]:
 
 
 def learner(
-    model: keras.Model, train: TrainConfig, *, rows: Any = None, replicas: int = 1, workers: int = 1
+    model: keras.Model,
+    train: TrainConfig,
+    *,
+    rows: Any = None,
+    replicas: int = 1,
+    workers: int = 1,
+    label_width: int = 1,
 ) -> keras.Model:
     """The model as it is to be trained: itself where Keras's own step will do, else a Learner around it.
 
@@ -200,6 +214,7 @@ def learner(
       rows: shapes and dtypes of a batch.
       replicas: over how many devices it trains.
       workers: in how many processes.
+      label_width: how many values a row's label has.
 
     Raises:
       UserError: the model has steps of its own, which a Learner's would replace.
@@ -230,4 +245,5 @@ def learner(
         ema=train.optimizer.ema,
         rows=rows if replicas > 1 else None,
         distill=train.distill,
+        label_width=label_width,
     )

@@ -1,6 +1,7 @@
 """The losses, on logits and in float32; each row's, which Keras weighs and averages.
 
-Labels are class ids int64 or numbers float32, [batch, 1], as Transform writes them.
+Labels are class ids int64 or numbers float32, [batch, 1], or for multilabel 0 and 1 for each class,
+[batch, classes], as Transform writes them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from components.trainer.config.loss import misfit
 from components.transform.on_the_fly import reader
 from components.transform.plan import FeaturePlan
 
+# Among the counts of class ids.
+_EVERY_ROW = -1
+
 
 class RowLoss(keras.losses.Loss):
     """A loss of each row; the mean over the batch is Keras's.
@@ -26,7 +30,8 @@ class RowLoss(keras.losses.Loss):
     Args:
       config: the section.
       task: what the label asks for.
-      class_weights: one number a class, which a row's loss is multiplied by; None: all count the same.
+      class_weights: one number a class, which a row's loss is multiplied by; for multilabel, what the loss
+        of a class is multiplied by in the rows that have it. None: all count the same.
       soft_labels: labels of several classes are probabilities, float32 [batch, classes].
     """
 
@@ -54,7 +59,7 @@ class RowLoss(keras.losses.Loss):
             return rows
         rows = self._of_yes_and_no(truth, logits)
         if self._weights is not None:
-            no, yes = self._weights
+            no, yes = (1.0, tf.constant(self._weights)) if self._task == "multilabel" else self._weights
             rows *= no + (yes - no) * truth
         # One logit a question; several are several yes-or-no questions about the row.
         return tf.reduce_mean(rows, axis=-1)
@@ -110,7 +115,7 @@ class RowLoss(keras.losses.Loss):
         return cls(**{**config, "config": LossConfig.model_validate(config["config"])})
 
 
-def teaching(config: DistillConfig, taught: Any, logits: Any) -> tf.Tensor:
+def teaching(config: DistillConfig, taught: Any, logits: Any, *, independent: bool) -> tf.Tensor:
     """How far a student is from its teacher, of each row: float32 [batch].
 
     The cross-entropy of both models' probabilities at the temperature t, times t squared, which keeps
@@ -120,11 +125,13 @@ def teaching(config: DistillConfig, taught: Any, logits: Any) -> tf.Tensor:
       config: the section.
       taught: the teacher's logits.
       logits: the student's, of the same shape.
+      independent: whether each logit is a question of its own, answered yes or no, rather than a class of
+        which a row has one.
     """
     t = config.temperature
     taught, logits = tf.cast(taught, tf.float32) / t, tf.cast(logits, tf.float32) / t
-    if logits.shape[-1] == 1:
-        rows = tf.nn.sigmoid_cross_entropy_with_logits(tf.sigmoid(taught), logits)[:, 0]
+    if independent:
+        rows = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(tf.sigmoid(taught), logits), axis=-1)
     else:
         rows = tf.nn.softmax_cross_entropy_with_logits(tf.nn.softmax(taught), logits)
     return t * t * rows
@@ -160,6 +167,13 @@ def class_weights(config: LossConfig, plan: FeaturePlan, train_files: Sequence[s
     classes = plan.label.classes
     if config.class_weights == "balanced":
         counts = _counts(plan, train_files)
+        if plan.label.task == "multilabel":
+            everything = counts.pop(_EVERY_ROW, 0)
+            # As much for the rows that have a class as for those that do not.
+            return [
+                (everything - counts[i]) / counts[i] if 0 < counts[i] < everything else 1.0
+                for i in range(len(classes))
+            ]
         rows, there = sum(counts.values()), sum(1 for count in counts.values() if count)
         return [rows / (there * counts[i]) if counts[i] else 1.0 for i in range(len(classes))]
     unknown = sorted(set(config.class_weights) - set(classes))
@@ -173,11 +187,15 @@ def class_weights(config: LossConfig, plan: FeaturePlan, train_files: Sequence[s
 
 
 def _counts(plan: FeaturePlan, files: Sequence[str]) -> Counter[int]:
-    """How many train rows each class id has."""
-    read = reader(plan, {plan.label_input: tf.io.FixedLenFeature([1], tf.int64)})
+    """How many train rows each class id has; for multilabel also how many there are, as _EVERY_ROW."""
+    read = reader(plan, {plan.label_input: tf.io.FixedLenFeature([plan.label.width], tf.int64)})
     counts: Counter[int] = Counter()
     for file in files:
         for serialized in read_serialized(file):
-            ids = read(tf.constant(serialized))[plan.label_input]
-            counts.update(ids.numpy().ravel().tolist())
+            labels = read(tf.constant(serialized))[plan.label_input].numpy()
+            if plan.label.task == "multilabel":
+                counts.update(dict(enumerate(labels.sum(0).tolist())))
+                counts[_EVERY_ROW] += len(labels)
+            else:
+                counts.update(labels.ravel().tolist())
     return counts

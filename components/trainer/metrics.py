@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 
 from components.transform.plan import FeaturePlan
@@ -22,8 +24,21 @@ def metrics(plan: FeaturePlan, *, soft_labels: bool = False) -> list[keras.metri
     """
     if plan.label.task == "binary":
         return [keras.metrics.AUC(from_logits=True, name="auc")]
+    if plan.label.task == "multilabel":
+        classes = len(plan.label.classes)
+        return [
+            # The mean of the classes' own.
+            keras.metrics.AUC(multi_label=True, num_labels=classes, from_logits=True, name="auc"),
+            keras.metrics.MeanMetricWrapper(_right_classes, name="accuracy"),
+        ]
     if soft_labels:
         return [keras.metrics.CategoricalAccuracy(name="accuracy")]
     if plan.label.task == "multiclass":
         return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
     return [keras.metrics.RootMeanSquaredError(name="rmse")]
+
+
+def _right_classes(y_true: Any, y_pred: Any) -> Any:
+    """Of each row, the share of the classes that its logits, 0 or more for a yes, are right of."""
+    right = keras.ops.equal(y_pred >= 0.0, y_true >= 0.5)
+    return keras.ops.mean(keras.ops.cast(right, "float32"), axis=-1)

@@ -135,7 +135,10 @@ def weight(column: tf.SparseTensor, mean: float) -> tf.Tensor:
 
 
 def label(column: tf.SparseTensor, spec: LabelSpec) -> tf.Tensor:
-    """The class's id as int64, or the number as float32, [batch, 1]; -1 for a class that is not known."""
+    """The class's id as int64, or the number as float32, [batch, 1]; -1 for a class that is not known.
+
+    Of task multilabel, int64 [batch, classes]: 1 for each class that the row has, else 0.
+    """
     if spec.task == "regression":
         values = tf.cast(column.values, tf.float32)
         return dense(tf.SparseTensor(column.indices, values, column.dense_shape), 0.0)
@@ -149,5 +152,10 @@ def label(column: tf.SparseTensor, spec: LabelSpec) -> tf.Tensor:
     else:
         known = tf.constant(spec.classes, tf.string)
     match = tf.equal(column.values[:, None], known[None, :])
+    if spec.task == "multilabel":
+        times = tf.math.unsorted_segment_sum(
+            tf.cast(match, tf.int64), column.indices[:, 0], column.dense_shape[0]
+        )
+        return tf.ensure_shape(tf.minimum(times, 1), [None, spec.width])
     ids = tf.where(tf.reduce_any(match, 1), tf.argmax(tf.cast(match, tf.int32), 1), -1)
     return dense(tf.SparseTensor(column.indices, ids, column.dense_shape), tf.constant(-1, tf.int64))

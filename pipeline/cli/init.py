@@ -73,7 +73,7 @@ def _look(data: str, label: str, overrides: tuple[str, ...], target: Path) -> tu
     """The checked config, the options that were given, and what all the rows have shown."""
     from components.example_gen.found import Found
     from components.example_gen.notes import notes
-    from components.example_gen.opened import label_of, open_source, written_types
+    from components.example_gen.opened import label_of, list_columns, open_source, written_types
     from components.example_gen.survey import column_types
     from components.transform.infer import make_plan
     from pipeline.config import config_of
@@ -95,7 +95,7 @@ def _look(data: str, label: str, overrides: tuple[str, ...], target: Path) -> tu
     found = Found(
         label=spec,
         types=used,
-        lists=tuple(name for name in used if name in columns and columns[name].longest > 1),
+        lists=list_columns(survey, used, spec),
         values={name: columns[name].distinct_count if name in columns else None for name in used},
         rows={"train": survey.rows},
         classes={},

@@ -191,6 +191,8 @@ class _Table:
 
 
 def _header(prediction: Prediction) -> list[str]:
+    if prediction.predicted_classes is not None:
+        return ["row", "predicted_classes", "probabilities"]
     return (
         ["row", "prediction"]
         if prediction.predicted_class is None
@@ -200,6 +202,10 @@ def _header(prediction: Prediction) -> list[str]:
 
 def _cells(number: int, prediction: Prediction, rounded: bool) -> list[str]:
     style: Callable[[Any], str] = (lambda value: f"{value:.4f}") if rounded else str
+    if prediction.predicted_classes is not None:
+        named = prediction.predicted_classes
+        scores = (style(prediction.probabilities[name]) for name in named)
+        return [str(number), "|".join(named), "|".join(scores)]
     if prediction.predicted_class is None:
         return [str(number), style(prediction.prediction)]
     return [str(number), prediction.predicted_class, style(prediction.probability)]

@@ -11,7 +11,12 @@ from components.label import LabelSpec
 from components.transform.config import CategoryFeature, NumericFeature
 from components.transform.plan import FeaturePlan, ModelInput, PlannedFeature
 
-_CLASSES = {"binary": ("no", "yes"), "multiclass": ("a", "b", "c"), "regression": ()}
+_CLASSES = {
+    "binary": ("no", "yes"),
+    "multiclass": ("a", "b", "c"),
+    "multilabel": ("a", "b", "c"),
+    "regression": (),
+}
 
 
 def small_plan(task: Any = "binary") -> FeaturePlan:
@@ -43,6 +48,7 @@ def small_rows(count: int, task: str = "binary", seed: int = 0) -> tuple[dict[st
     labels = {
         "binary": (score > 0).astype(np.int64),
         "multiclass": np.digitize(score, [-0.7, 0.7]),
+        "multilabel": (score > np.array([-0.7, 0.0, 0.7])).astype(np.int64),
         "regression": score.astype(np.float32),
     }[task]
     features = {"miles_xf": miles, "fare_xf": fare, "zone_xf": zone}

@@ -28,6 +28,9 @@ def _rows(task):
         y = deal.integers(0, 3, ROWS)
         scores = np.exp(deal.normal(size=(ROWS, 3)) + 1.5 * np.eye(3)[y])
         return (scores / scores.sum(1, keepdims=True)).astype(np.float32), y
+    if task == "multilabel":
+        y = (deal.random((ROWS, 3)) < [0.5, 0.1, 0.3]).astype(np.int64)
+        return np.clip(deal.normal(0.2 + [0.6, 0.1, 0.3] * y, 0.2), 0.01, 0.99).astype(np.float32), y
     y = deal.normal(10, 5, ROWS).astype(np.float32)
     return (y + deal.normal(0, 2, ROWS)).astype(np.float32)[:, None], y
 
@@ -102,6 +105,66 @@ def test_three_classes(tmp_path):
         "loss": -np.log(x[np.arange(ROWS), y].astype(float)).mean(),
     }
     assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_any_number_of_three_classes(tmp_path):
+    x, y = _rows("multilabel")
+    worse = save_export(tmp_path / "worse", "multilabel", shift=-0.1, number=7)
+    made = _evaluate(tmp_path, "multilabel", (x, y), slices=[["group"]], baseline=worse)
+    p, positive = x.astype(float), y == 1
+    called = p > 0.5
+    classes = {name: _auc(p[:, i], positive[:, i]) for i, name in enumerate("abc")}
+    expected = {
+        "auc": np.mean(list(classes.values())),
+        "auc_micro": _auc(p.ravel(), positive.ravel()),
+        "accuracy": (called == positive).mean(),
+        "precision": positive[called].mean(),
+        "recall": called[positive].mean(),
+        "loss": -np.log(np.where(positive, p, 1 - p)).mean(),
+        "calibration": p.mean() / positive.mean(),
+    }
+    found = _metrics(made)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=2e-4)
+    assert abs(found["auc"] - found["auc_micro"]) > 0.01
+    assert 0.3 < found["auc_pr"] < 1
+    said = _strict(made["evaluation"].get_string_custom_property("class_metrics"))
+    assert said["auc"] == pytest.approx(classes, abs=2e-4)
+    blessing = made["blessing"].get_string_custom_property("reason")
+    assert blessing.startswith("blessed: auc 0.")
+    before = _strict(made["evaluation"].get_string_custom_property("baseline_metrics"))
+    assert before["calibration"] == pytest.approx((p - 0.1).mean() / positive.mean(), rel=1e-3)
+    result = tfma.load_eval_result(made["evaluation"].uri, model_name=tfma.CANDIDATE_KEY)
+    left = dict(result.slicing_metrics)[(("group", "left"),)][""]
+    rows = np.array(GROUPS) == "left"
+    assert left["classId:1"]["auc"]["doubleValue"] == pytest.approx(
+        _auc(p[rows, 1], positive[rows, 1]), abs=2e-4
+    )
+
+
+def test_a_class_that_no_row_has_is_left_out_of_the_mean_and_it_is_said(tmp_path):
+    x, y = _rows("multilabel")
+    y[:, 1] = 0
+    made = _evaluate(tmp_path, "multilabel", (x, y))
+    found = _metrics(made)
+    both = [_auc(x[:, i].astype(float), y[:, i] == 1) for i in (0, 2)]
+    assert found["auc"] == pytest.approx(np.mean(both), abs=2e-4)
+    said = made["evaluation"].get_string_custom_property("summary")
+    assert "auc without 'b', which no row or every row has" in said
+    assert _strict(made["evaluation"].get_string_custom_property("class_metrics"))["auc"]["b"] is None
+
+
+def test_one_class_that_rows_may_have(tmp_path):
+    x, y = _rows("multilabel")
+    rows = (x[:, :1], y[:, :1])
+    inputs = {
+        "examples": save_examples(tmp_path / "examples", *rows, GROUPS),
+        "schema": save_schema(tmp_path / "schema", False),
+        "model": save_export(tmp_path / "model", "multilabel", width=1, classes=["a"]),
+    }
+    outputs = {"evaluation": "ModelEvaluation", "blessing": "ModelBlessing"}
+    found = _metrics(execute("evaluator", tmp_path / "out", inputs, outputs, config={}))
+    auc = _auc(x[:, 0].astype(float), y[:, 0] == 1)
+    assert (found["auc"], found["auc_micro"]) == pytest.approx((auc, auc), abs=2e-4)
 
 
 def test_a_number(tmp_path):

@@ -11,17 +11,24 @@ from executors import artifact
 
 from components.records import ShardWriter
 
-CLASSES = {"binary": ["no", "yes"], "multiclass": ["a", "b", "c"], "regression": []}
+CLASSES = {
+    "binary": ["no", "yes"],
+    "multiclass": ["a", "b", "c"],
+    "multilabel": ["a", "b", "c"],
+    "regression": [],
+}
 
 
-def save_export(folder: Path, task: str, *, shift: float = 0.0, **about: Any) -> Any:
+def save_export(folder: Path, task: str, *, shift: float = 0.0, width: int = 3, **about: Any) -> Any:
     """A Model artifact that answers column `x` plus `shift`: a probability, several, or a number."""
     import tensorflow as tf
 
     model = artifact("Model", folder, number=about.pop("number", 1))
     spec = {
-        "x": tf.io.FixedLenFeature([3 if task == "multiclass" else 1], tf.float32),
-        "y": tf.io.FixedLenFeature([1], tf.float32 if task == "regression" else tf.int64),
+        "x": tf.io.FixedLenFeature([width if task in ("multiclass", "multilabel") else 1], tf.float32),
+        "y": tf.io.FixedLenFeature(
+            [width if task == "multilabel" else 1], tf.float32 if task == "regression" else tf.int64
+        ),
     }
 
     def answer(examples):
@@ -61,7 +68,7 @@ def save_examples(folder: Path, x: np.ndarray, y: np.ndarray, groups: list[str],
             if y.dtype.kind == "f":
                 feature["y"].float_list.value.append(y[row])
             else:
-                feature["y"].int64_list.value.append(y[row])
+                feature["y"].int64_list.value.extend(np.ravel(y[row]))
             feature["group"].bytes_list.value.append(groups[row].encode())
             records.append(example.SerializeToString())
         writer = ShardWriter(f"{examples.uri}/Split-test/data_tfrecord-{number:05d}-of-{files:05d}.gz")

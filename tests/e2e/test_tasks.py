@@ -91,6 +91,25 @@ def test_a_number(warm, tmp_path):
     assert low["prediction"] < empty["prediction"] < high["prediction"]
 
 
+def test_any_number_of_classes(warm, tmp_path):
+    path = tmp_path / "dishes.jsonl"
+    deal = random.Random(4)
+    with path.open("w", encoding="utf-8") as stream:
+        for _ in range(600):
+            heat, sugar = deal.gauss(0, 1), deal.gauss(0, 1)
+            tastes = ["scharf"] * (heat > 0.3) + ["süß"] * (sugar > 0)
+            stream.write(json.dumps({"heat": heat, "sugar": sugar, "tastes": tastes}) + "\n")
+    more = ("--set", "train.epochs=30", "--set", "train.learning_rate.peak=0.02")
+    done = run(warm, path, "tastes", *more)
+    assert done.step("ExampleGen")["summary"].count("none of the classes")
+    assert done.json["metrics"]["auc"] > 0.9
+    assert done.json["metrics"]["precision"] > 0.7
+    both, neither = predict(warm, path, {"heat": 2, "sugar": 2.5}, {"heat": -2, "sugar": -2})
+    assert both["predicted_classes"] == ["scharf", "süß"]
+    assert neither["predicted_classes"] == []
+    assert set(neither["probabilities"]) == {"scharf", "süß"}
+
+
 def test_yes_or_no_and_rows_of_a_file(own_model, tmp_path):
     own_model.run()
     rows = tmp_path / "rows.csv"

@@ -179,7 +179,10 @@ MISTAKES = {
     "long value": (f"train: {{epochs: {'x' * 90}}}\n", ["received 'xxxxxxxxxxxx", "xxx…"]),
     "choice": (
         "task: binry\n",
-        ["task: expected one of binary, multiclass, regression, received 'binry', did you mean 'binary'?"],
+        [
+            "task: expected one of binary, multiclass, multilabel, regression, received 'binry', "
+            "did you mean 'binary'?"
+        ],
     ),
     "either": (
         "features: {a: {kind: numeric, impute: foo}}\n",

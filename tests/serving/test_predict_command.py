@@ -121,6 +121,24 @@ def test_the_client_from_python(server: Running) -> None:
         client.predict(server.url, "tips", [{"hour": "noon"}])
 
 
+def test_classes_of_which_a_row_has_any_number(capsys: pytest.CaptureFixture[str]) -> None:
+    from pipeline.cli.predict import _Table, _write_json
+    from serving.rows import to_predictions
+
+    outputs = {
+        "probabilities": [[0.75, 0.5, 0.125], [0.25, 0.0, 0.0]],
+        "classes": [["art", "music", "sport"]] * 2,
+        "predicted": [[1, 1, 0], [0, 0, 0]],
+    }
+    found = to_predictions(outputs)
+    _Table(aligned=False).write(1, found)
+    _write_json(1, found[1:])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["row,predicted_classes,probabilities", "1,art|music,0.75|0.5", "2,,"]
+    nothing = {"predicted_classes": [], "probabilities": {"art": 0.25, "music": 0.0, "sport": 0.0}}
+    assert json.loads(lines[3]) == nothing
+
+
 def test_an_aligned_table(capsys: pytest.CaptureFixture[str]) -> None:
     from pipeline.cli.predict import _Table
     from serving.rows import Prediction

@@ -102,6 +102,10 @@ def make_reader(config: DataConfig, kind: str) -> Reader:
     """The reader of a format, set up as the `data` section says."""
     module = importlib.import_module(f"{__name__}.{FORMATS[kind].module}")
     reader = module.READER(config)
+    if config.separate:
+        from components.example_gen.separate import with_lists
+
+        reader.blocks = with_lists(reader.blocks, config.separate, config.missing)
     if config.derive:
         from components.example_gen.derive import with_derived
 

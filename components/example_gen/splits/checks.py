@@ -28,6 +28,7 @@ class SplitCounts:
       label: the label's column.
       config: how the rows were dealt.
       by_file: whether the source says which file is which split, so that nothing was dealt.
+      several: whether a row may have several classes, so that rows cannot be dealt by class.
     """
 
     rows: Mapping[str, int]
@@ -35,6 +36,12 @@ class SplitCounts:
     label: str
     config: SplitConfig
     by_file: bool = False
+    several: bool = False
+
+    @property
+    def may_stratify(self) -> bool:
+        """Whether the rows could be dealt by class, and are not."""
+        return not (self.config.stratify or self.several)
 
     @property
     def total(self) -> int:
@@ -143,7 +150,11 @@ def _off_ratio(counts: SplitCounts) -> list[str]:
     why = {
         "time": f"many rows share a value of {config.column!r}, and those stay together",
         "group": f"the groups of {config.column!r} are few or large"
-        + ("" if config.stratify or not counts.class_totals else "; data.split.stratify: label comes closer"),
+        + (
+            ""
+            if not counts.may_stratify or not counts.class_totals
+            else "; data.split.stratify: label comes closer"
+        ),
         "hash": "many rows are equal, and those stay together",
     }[config.by]
     off[0] = off[0].replace(" instead", " of the rows instead")
@@ -172,7 +183,7 @@ def _unjudged(counts: SplitCounts) -> list[str]:
     if few:
         verb = "have" if len(few) > 1 else "has"
         found.append(f"{_classes(few)} {verb} fewer rows than there are splits")
-    dealt_by_luck = counts.config.by in ("hash", "group") and not counts.config.stratify
+    dealt_by_luck = counts.config.by in ("hash", "group") and counts.may_stratify
     hint = "; data.split.stratify: label deals by class" if dealt_by_luck and not counts.by_file else ""
     for split in counts.rows:
         lacking = [
@@ -236,7 +247,7 @@ def _how_to_fill(counts: SplitCounts, split: str) -> str:
 def _stratified_parts(counts: SplitCounts) -> str:
     """Parts with which a stratified split would fill every split; empty when there are none, or it is one."""
     totals = counts.class_totals
-    if not totals or counts.config.stratify:
+    if not totals or not counts.may_stratify:
         return ""
     for parts in (counts.config.parts, {"train": 3, "eval": 1, "test": 1}, dict.fromkeys(counts.rows, 1)):
         if sum(apportion(totals, list(parts.values())).values()).all():  # type: ignore[union-attr]
@@ -248,9 +259,9 @@ def _how_to_get_classes(counts: SplitCounts) -> str:
     config = counts.config
     if counts.by_file:
         return "move rows of the class to a file of train, or take the class out"
-    if config.by == "hash" and not config.stratify:
+    if config.by == "hash" and counts.may_stratify:
         return "set data.split.stratify: label, which gives train a row of every class, or add rows of it"
-    if config.by == "group" and not config.stratify:
+    if config.by == "group" and counts.may_stratify:
         return "set data.split.stratify: label, or add rows of the class"
     if config.by == "time":
         return "the class is newer than train: choose a later data.split.eval_from, or take the class out"

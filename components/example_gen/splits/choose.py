@@ -213,13 +213,19 @@ def _by_time(config: SplitConfig, facts: ColumnFacts, parts: Sequence[int]) -> D
 
 
 def _strata(column: str, columns: Mapping[str, ColumnFacts], label: LabelSpec) -> list[str]:
-    facts = _facts(column, columns, "data.split.stratify")
+    if column == label.name and label.task == "multilabel":
+        raise UserError(
+            f"the rows have any number of classes of {column!r}, so none is the one to deal them by",
+            where="data.split.stratify",
+            fix="leave stratify out, or name a column with one value a row",
+        )
     if column == label.name and label.task == "regression":
         raise UserError(
             f"the label {column!r} is a number to be predicted and has no classes to stratify by",
             where="data.split.stratify",
             fix="leave stratify out, or name a column with few values",
         )
+    facts = _facts(column, columns, "data.split.stratify")
     if facts.values is None:
         raise UserError(
             f"column {column!r} has more than {MOST_CLASSES:,} distinct values, too many to stratify by",

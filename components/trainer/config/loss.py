@@ -44,7 +44,7 @@ class LossConfig(Section):
     )
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)] | None = Field(
         None,
-        description="for focal with two classes: weight of the positive class, the other has the rest; "
+        description="for focal with yes-or-no labels (binary, multilabel): weight of yes, no has the rest; "
         "left out: both count alike",
     )
     delta: PositiveFloat | None = Field(
@@ -56,7 +56,8 @@ class LossConfig(Section):
     class_weights: ClassWeights | None = Field(
         None,
         description="class to weight in the loss (1 where a class is not named), or balanced: "
-        "train rows / (classes * train rows of the class)",
+        "train rows / (classes * train rows of the class). For multilabel it weighs the rows that have the "
+        "class, and balanced is rows without / rows with it",
     )
 
     def chosen(self, task: str) -> str:

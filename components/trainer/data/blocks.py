@@ -22,24 +22,25 @@ _FILES_AT_ONCE = 8
 
 
 def feature_spec(plan: FeaturePlan) -> dict[str, tf.io.FixedLenFeature]:
-    """How the transformed examples parse: every model input [length], the label and the weight [1]."""
+    """How the transformed examples parse: each model input [length], the label [width] and the weight [1]."""
     spec = {tensor.name: tf.io.FixedLenFeature([tensor.length], tensor.dtype) for tensor in plan.inputs}
     dtype = tf.float32 if plan.label.task == "regression" else tf.int64
-    spec[plan.label_input] = tf.io.FixedLenFeature([1], dtype)
+    spec[plan.label_input] = tf.io.FixedLenFeature([plan.label.width], dtype)
     if plan.weight_input:
         spec[plan.weight_input] = tf.io.FixedLenFeature([1], tf.float32)
     return spec
 
 
 def row_bytes(plan: FeaturePlan) -> int:
-    """What a parsed row takes in memory: 1 byte a pixel, 8 an id and the label, 4 a number."""
+    """What a parsed row takes in memory: 1 byte a pixel, 8 an id or a label's value, 4 a number."""
     inputs = sum(tensor.length * tf.as_dtype(tensor.model_dtype).size for tensor in plan.inputs)
-    return inputs + 8 + (4 if plan.weight_input else 0)
+    return inputs + 8 * plan.label.width + (4 if plan.weight_input else 0)
 
 
 def rows_a_block(plan: FeaturePlan) -> int:
     """Rows that are parsed in one call: few where they are large, as images are."""
-    while_parsed = sum(tensor.length * tf.as_dtype(tensor.dtype).size for tensor in plan.inputs) + 8
+    inputs = sum(tensor.length * tf.as_dtype(tensor.dtype).size for tensor in plan.inputs)
+    while_parsed = inputs + 8 * plan.label.width
     return max(1, min(_MOST_ROWS, _BLOCK_BYTES // while_parsed))
 
 

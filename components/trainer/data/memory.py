@@ -11,7 +11,7 @@ from components.transform.plan import FeaturePlan
 
 
 def load(files: list[str], plan: FeaturePlan, limit: int | None = None) -> Rows | None:
-    """All rows: one tensor a model input [rows, ...], the labels and weights [rows, 1].
+    """All rows: one tensor a model input [rows, ...], the labels [rows, width] and weights [rows, 1].
 
     Args:
       limit: None when they take more bytes than this, found out without holding more.

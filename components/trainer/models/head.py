@@ -7,4 +7,4 @@ from components.transform.plan import FeaturePlan
 
 def output_units(plan: FeaturePlan) -> int:
     """Logits of the model: one for two classes and for a number, else one a class."""
-    return len(plan.label.classes) if plan.label.task == "multiclass" else 1
+    return len(plan.label.classes) if plan.label.task in ("multiclass", "multilabel") else 1

@@ -157,10 +157,13 @@ class TestMixing:
         assert share.mean() == pytest.approx(0.5, abs=0.02)
         assert share.var() == pytest.approx(1 / (4 * (2 * a + 1)), rel=0.05)
 
-    @pytest.mark.parametrize(("task", "shape"), [("multiclass", (2, 3)), ("binary", (2, 1))])
+    @pytest.mark.parametrize(
+        ("task", "shape"), [("multiclass", (2, 3)), ("binary", (2, 1)), ("multilabel", (2, 3))]
+    )
     def test_labels_become_probabilities(self, task, shape):
-        plan = plan_of(IMAGE, task=task, classes=("a", "b", "c")[: 3 if task == "multiclass" else 2])
-        rows = ({"p_xf": tf.constant(PICTURES)}, tf.constant([[1], [0]], tf.int64))
+        plan = plan_of(IMAGE, task=task, classes=("a", "b", "c")[: 2 if task == "binary" else 3])
+        labels = [[1, 1, 0], [0, 1, 0]] if task == "multilabel" else [[1], [0]]
+        rows = ({"p_xf": tf.constant(PICTURES)}, tf.constant(labels, tf.int64))
         for config in (AugmentConfig(mixup=1), AugmentConfig(cutmix=1), AugmentConfig(mixup=1, cutmix=1)):
             inputs, label = mix(rows, config, plan, SEED)
             assert inputs["p_xf"].dtype == tf.uint8
@@ -168,6 +171,8 @@ class TestMixing:
             assert label.dtype == tf.float32
             if task == "multiclass":
                 np.testing.assert_allclose(tf.reduce_sum(label, 1), 1, rtol=1e-6)
+            if task == "multilabel":  # what both rows have, or lack, every blend of them has, or lacks
+                np.testing.assert_allclose(label[:, 1:], [[1, 0]] * 2, rtol=1e-6)
 
     def test_either_of_both(self):
         plan = plan_of(IMAGE)

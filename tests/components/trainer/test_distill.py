@@ -33,25 +33,32 @@ def test_teaching_is_its_formula():
     deal = np.random.default_rng(1)
     taught, logits = deal.normal(0, 4, (2, 7, 3))
     expected = -9 * (softmax(taught / 3) * np.log(softmax(logits / 3))).sum(1)
-    np.testing.assert_allclose(teaching(CONFIG, taught, logits), expected, rtol=1e-5)
+    found = teaching(CONFIG, taught, logits, independent=False)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
     # Two classes by one logit are two classes by two of them.
     pair = [np.stack([np.zeros(7), z[:, 0]], 1) for z in (taught, logits)]
     expected = -9 * (softmax(pair[0] / 3) * np.log(softmax(pair[1] / 3))).sum(1)
-    np.testing.assert_allclose(teaching(CONFIG, taught[:, :1], logits[:, :1]), expected, rtol=1e-5)
+    found = teaching(CONFIG, taught[:, :1], logits[:, :1], independent=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    # Several labels are as many such questions, of which the mean counts.
+    alone = [teaching(CONFIG, taught[:, i : i + 1], logits[:, i : i + 1], independent=True) for i in range(3)]
+    found = teaching(CONFIG, taught, logits, independent=True)
+    np.testing.assert_allclose(found, np.mean(alone, 0), rtol=1e-5)
 
 
-@pytest.mark.parametrize(("task", "units"), [("binary", 1), ("multiclass", 3)])
+@pytest.mark.parametrize(("task", "units"), [("binary", 1), ("multiclass", 3), ("multilabel", 3)])
 @pytest.mark.parametrize("parts", [1, 4])
 def test_the_loss_shares_between_labels_and_teacher(task, units, parts):
     plan, (features, labels) = small_plan(task), small_rows(32, task)
     weight = tf.constant(np.random.default_rng(2).uniform(0, 2, (32, 1)).astype(np.float32))
     taught = np.random.default_rng(3).normal(0, 2, (32, units)).astype(np.float32)
     train = TrainConfig(distill=CONFIG.model_dump(), accumulate=parts)
-    model = learner(models.build(plan, ModelConfig(hidden=(4,))), train)
+    model = learner(models.build(plan, ModelConfig(hidden=(4,))), train, label_width=plan.label.width)
     model.compile(learning.optimizer(train, 1), learning.loss(plan), **learning.compiled_metrics(plan))
     logits = model.predict(features, verbose=0)
     hard = float(learning.loss(plan)(labels, logits, weight))
-    soft = float((teaching(CONFIG, taught, logits).numpy() * weight[:, 0]).numpy().mean())
+    lesson = teaching(CONFIG, taught, logits, independent=task != "multiclass")
+    soft = float((lesson * weight[:, 0]).numpy().mean())
     both = tf.concat([tf.cast(labels, tf.float32), taught], 1)
     told = model.train_on_batch(features, both, weight, return_dict=True)
     assert told["loss"] == pytest.approx(0.7 * hard + 0.3 * soft, rel=1e-5)

@@ -17,6 +17,7 @@ LOGITS = np.array([[2.0, -1.0, 0.5], [0.1, 0.2, -3.0], [-1.0, 4.0, 1.0], [30.0, 
 IDS = np.array([[0], [2], [1], [0]])
 YES = np.array([[1], [0], [1], [0]])
 ONE_LOGIT = np.array([[1.5], [-0.3], [-2.0], [25.0]])
+HAS = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 1]])
 NUMBERS, GUESSES = np.array([[1.0], [2.0], [-1.0], [0.0]]), np.array([[1.2], [0.0], [3.0], [0.0]])
 WEIGHTS = np.array([[0.0], [1.0], [3.0], [0.5]])
 
@@ -24,6 +25,11 @@ WEIGHTS = np.array([[0.0], [1.0], [3.0], [0.5]])
 def p_yes():
     p = 1 / (1 + np.exp(-ONE_LOGIT[:, 0]))
     return np.where(YES[:, 0] == 1, p, 1 - p)
+
+
+def each_class():
+    """-log of the probability of what is true, of every class of every row."""
+    return np.log1p(np.exp(np.where(HAS == 1, -LOGITS, LOGITS)))
 
 
 def p_true():
@@ -81,6 +87,23 @@ CASES = [
         {"class_weights": {"c": 5}},
         lambda: np.where(IDS[:, 0] == 2, 5, 1) * -log_softmax()[np.arange(4), IDS[:, 0]],
     ),
+    ("multilabel", {}, lambda: each_class().mean(1)),
+    ("multilabel", {"name": "focal"}, lambda: ((1 - np.exp(-each_class())) ** 2 * each_class()).mean(1)),
+    (
+        "multilabel",
+        {"name": "focal", "gamma": 0, "alpha": 0.3},
+        lambda: (np.where(HAS, 0.3, 0.7) * each_class()).mean(1),
+    ),
+    (
+        "multilabel",
+        {"label_smoothing": 0.2},
+        lambda: (0.9 * each_class() + 0.1 * np.log1p(np.exp(np.where(HAS == 1, LOGITS, -LOGITS)))).mean(1),
+    ),
+    (
+        "multilabel",
+        {"class_weights": {"b": 4}},
+        lambda: (np.where(HAS * [0, 1, 0], 4, 1) * each_class()).mean(1),
+    ),
     ("regression", {}, lambda: ((NUMBERS - GUESSES) ** 2)[:, 0]),
     ("regression", {"name": "mae"}, lambda: np.abs(NUMBERS - GUESSES)[:, 0]),
     ("regression", {"name": "huber"}, lambda: huber(1)),
@@ -100,6 +123,7 @@ def test_is_its_formula(task, options, formula):
     labels, outputs = {
         "binary": (YES, ONE_LOGIT),
         "multiclass": (IDS, LOGITS),
+        "multilabel": (HAS, LOGITS),
         "regression": (NUMBERS, GUESSES),
     }[task]
     loss = made(task, options)
@@ -120,6 +144,7 @@ def test_a_sure_model_has_a_gradient_that_is_a_number(options):
     for task, labels, outputs in (
         ("binary", [[1], [0]], [[200.0], [200.0]]),
         ("multiclass", [[0], [1]], [[200.0, -200, 0]] * 2),
+        ("multilabel", [[0, 1, 1], [1, 0, 0]], [[200.0, -200, 0]] * 2),
     ):
         logits = tf.constant(outputs)
         with tf.GradientTape() as tape:
@@ -134,7 +159,7 @@ def write_labels(folder, ids):
     for name, part in (("a", ids[:5]), ("b", ids[5:])):
         files.append(str(folder / f"{name}.gz"))
         writer = ShardWriter(files[-1])
-        feature = [tf.train.Feature(int64_list=tf.train.Int64List(value=[i])) for i in part]
+        feature = [tf.train.Feature(int64_list=tf.train.Int64List(value=np.ravel(i))) for i in part]
         writer.write(
             [
                 tf.train.Example(features=tf.train.Features(feature={"y_xf": f})).SerializeToString()
@@ -155,6 +180,13 @@ def test_a_class_without_train_rows_leaves_the_balance_of_the_others(tmp_path):
     files = write_labels(tmp_path, [0] * 9 + [1] * 3)
     found = learning.class_weights(LossConfig(class_weights="balanced"), small_plan("multiclass"), files)
     assert found == pytest.approx([12 / (2 * 9), 12 / (2 * 3), 1.0])
+
+
+def test_balanced_weights_of_several_labels_make_up_for_the_rows_without_each(tmp_path):
+    files = write_labels(tmp_path, [[1, 0, 1]] * 3 + [[0, 0, 1]] * 7 + [[0, 0, 0]] * 2)
+    found = learning.class_weights(LossConfig(class_weights="balanced"), small_plan("multilabel"), files)
+    # No row has the second class, so there is nothing to weigh.
+    assert found == pytest.approx([9 / 3, 1.0, 2 / 10])
 
 
 def test_a_class_that_is_not_there():

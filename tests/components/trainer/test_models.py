@@ -12,7 +12,7 @@ from small_plan import small_plan, small_rows
 from components.trainer import learning, models
 from components.trainer.config import ModelConfig, OptimizerConfig, TrainConfig
 
-TASKS = ("binary", "multiclass", "regression")
+TASKS = ("binary", "multiclass", "multilabel", "regression")
 TABLES = ("mlp", "wide_deep", "dcn")
 IMAGES = ("cnn", "resnet", "inception", "mobile")
 SEQUENCES = ("transformer", "lstm", "gru")

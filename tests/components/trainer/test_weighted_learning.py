@@ -17,7 +17,7 @@ WEIGHTS = np.array([[0.0], [1.0], [3.0], [0.5]], np.float32)
 
 
 def measured(
-    task: str, classes: tuple[str, ...], outputs: list[list[float]], labels: list[float]
+    task: str, classes: tuple[str, ...], outputs: list[list[float]], labels: list
 ) -> dict[str, float]:
     plan = FeaturePlan(
         label=LabelSpec(name="y", type="text", task=task, classes=classes),
@@ -30,7 +30,8 @@ def measured(
     model = keras.Model({"x": given}, keras.layers.Identity()(given))
     model.compile("sgd", learning.loss(plan), **learning.compiled_metrics(plan))
     kind = np.float32 if task == "regression" else np.int64
-    rows = ({"x": np.array(outputs, np.float32)}, np.array(labels, kind)[:, None], WEIGHTS)
+    told = np.array(labels, kind).reshape(len(labels), -1)
+    rows = ({"x": np.array(outputs, np.float32)}, told, WEIGHTS)
     return model.evaluate(tf.data.Dataset.from_tensor_slices(rows).batch(4), return_dict=True, verbose=0)
 
 
@@ -46,6 +47,16 @@ def test_multiclass() -> None:
     outputs = [[9.0, 0, 0], [9.0, 0, 0], [0, 9.0, 0], [0, 0, 9.0]]
     found = measured("multiclass", ("a", "b", "c"), outputs, [1, 0, 0, 2])
     assert found["accuracy"] == pytest.approx((1.0 + 0.5) / 4.5, rel=1e-4)
+
+
+def test_multilabel() -> None:
+    outputs = [[9.0, 9.0], [2.0, -1.0], [-3.0, 1.0], [1.0, -2.0]]
+    found = measured("multilabel", ("a", "b"), outputs, [[0, 0], [1, 1], [0, 0], [0, 0]])
+    losses = np.log1p(np.exp([[9.0, 9.0], [-2.0, 1.0], [-3.0, 1.0], [1.0, -2.0]])).mean(1)
+    assert found["loss"] == pytest.approx((losses * WEIGHTS[:, 0]).sum() / 4, rel=1e-4)
+    assert found["accuracy"] == pytest.approx((1 * 0.5 + 3 * 0.5 + 0.5 * 0.5) / 4.5, rel=1e-4)
+    # Of a every pair counts and is in order; of b the one whose weight is 3 is not, the one with 0.5 is.
+    assert found["auc"] == pytest.approx((1 + 0.5 / 3.5) / 2, abs=1e-3)
 
 
 def test_regression() -> None:

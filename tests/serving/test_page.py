@@ -69,6 +69,18 @@ def test_a_row_by_hand_in_chromium(server: Running, tmp_path: Path) -> None:
         code, answer = call(url, body.encode())
         assert (code, answer["predictions"][0]["predicted_class"]) == (200, "yes")
 
+        several = (
+            '{"classes": ["art", "news", "law"], "probabilities": [0.5, 0.25, 1], "predicted": [1, 0, 1]}'
+        )
+        for text, shown in (
+            (several, "art, law"),
+            (several.replace("[1, 0, 1]", "[0, 0, 0]"), "none of the classes"),
+        ):
+            answer = f'{{"predictions": [{text}]}}'
+            await page.value(f"showAnswer(document.querySelector('.result'), {answer!r})")
+            assert await page.value("document.querySelector('.answer').textContent") == shown
+            assert "news" in await page.value("document.querySelector('.result table').innerText")
+
         await page.value(fill("hour", "ten"))
         await page.value("document.querySelector('article form').requestSubmit()")
         assert "JSON Parse error" in await page.until("document.querySelector('.result .error')?.textContent")

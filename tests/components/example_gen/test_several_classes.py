@@ -91,10 +91,10 @@ def test_a_missing_label_may_be_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("tags", "task", "message"),
     [
-        (["a", "b"], "multilabel", r"a list of classes in every row, the column has one text; .*JSON Lines"),
-        ([["a", "b"], ["a"]], "multiclass", r"one value a row, here some rows have several; .*multilabel"),
+        (["a", "b"], "multilabel", r"a list of classes in every row, the column has one text\n .*JSON Lines"),
+        ([["a", "b"], ["a"]], "multiclass", r"one value a row, here some rows have several\n .*multilabel"),
         ([["a", "b"], ["a"]], "binary", "task binary takes one value a row"),
-        ([[1.5, 2.5], [0.5]], "", r"texts or integers, the lists hold values of type float; .*tags: text"),
+        ([[1.5, 2.5], [0.5]], "", r"texts or integers, the lists hold values of type float\n .*tags: text"),
         ([[True, False], [True]], "", "the lists hold values of type boolean"),
         ([[], []], "multilabel", "no row has a class"),
     ],

@@ -16,6 +16,8 @@ from components.records import read_serialized
 LABEL = "headrace_label"
 WEIGHT = "headrace_weight"
 _BATCH_ROWS = 4096
+# As Keras does it.
+_LEAST = np.float32(1e-7)
 
 
 class Exported:
@@ -97,6 +99,10 @@ class Predict(beam.DoFn):
         if self._task == "regression":
             return outputs["predictions"].numpy().reshape(-1, 1)
         probabilities = outputs["probabilities"].numpy()
+        if self._task == "multiclass":
+            return probabilities
+        # TFMA takes the logarithm of a yes and of a no as they are: of 0 and 1 the loss would be no number.
+        probabilities = np.clip(probabilities, _LEAST, 1 - _LEAST)
         return probabilities[:, 1:] if self._task == "binary" else probabilities
 
 

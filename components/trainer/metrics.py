@@ -40,5 +40,5 @@ def metrics(plan: FeaturePlan, *, soft_labels: bool = False) -> list[keras.metri
 
 def _right_classes(y_true: Any, y_pred: Any) -> Any:
     """Of each row, the share of the classes that its logits, 0 or more for a yes, are right of."""
-    right = keras.ops.equal(y_pred >= 0.0, y_true >= 0.5)
+    right = keras.ops.equal(y_pred >= 0.0, keras.ops.cast(y_true, "float32") >= 0.5)
     return keras.ops.mean(keras.ops.cast(right, "float32"), axis=-1)

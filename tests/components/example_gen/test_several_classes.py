@@ -82,7 +82,7 @@ def test_cells_of_csv_are_taken_apart(tmp_path):
 
 def test_a_missing_label_may_be_an_error(tmp_path):
     data = write(tmp_path / "a.jsonl", [*TAGS * 40, None])
-    with pytest.raises(UserError, match=r"a.jsonl:161: the label 'tags' is missing; fill it in"):
+    with pytest.raises(UserError, match=r"a.jsonl:161: the label 'tags' is missing"):
         ingest(tmp_path, {**data, "on_missing_label": "error"}, label="tags")
     whole = write(tmp_path / "b.jsonl", TAGS * 40)
     assert ingest(tmp_path, {**whole, "on_missing_label": "error"}, label="tags").found.rows["train"]

@@ -36,6 +36,8 @@ _CLASSES = {
 }
 # Metrics that each class has for itself.
 OF_EACH_CLASS = {"multilabel": ("auc",)}
+# Beside them, the share of the rows that have the class.
+SHARE = "share"
 _PLOTS = {"binary": ("CalibrationPlot", "ConfusionMatrixPlot")}
 
 
@@ -79,11 +81,12 @@ def eval_config(
         if name in gate:
             _threshold(metric, name, gate[name], has_baseline)
     if of_each_class:
-        # Averaged by TFMA they would be NaN as soon as the rows cannot tell of one class.
+        # TFMA's own average takes the AUC of a class that no row has for 0.
         binary = config.metrics_specs.add()
         binary.binarize.class_ids.values.extend(range(classes))
         for name in of_each_class:
             binary.metrics.add(class_name=_CLASSES[task][name], config=f'"name": "{name}"')
+        binary.metrics.add(class_name="MeanLabel", config=f'"name": "{SHARE}"')
     for plot in _PLOTS.get(task, ()):
         metrics.metrics.add(class_name=plot)
     return config

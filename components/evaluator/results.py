@@ -10,7 +10,7 @@ import tensorflow_model_analysis as tfma
 
 from components.errors import cut
 from components.evaluator.config import METRICS
-from components.evaluator.eval_config import OF_EACH_CLASS
+from components.evaluator.eval_config import OF_EACH_CLASS, SHARE
 from components.evaluator.predictions import Exported
 
 _SHOWN = 5
@@ -52,7 +52,7 @@ def measured(folder: str, model: str, exported: Exported) -> Measured:
     result = tfma.load_eval_result(folder, model_name=model)
     overall = next(found for key, found in result.slicing_metrics if key == ())[""]
     of_classes = {
-        name: {label: _value(overall[f"classId:{i}"][name]) for i, label in enumerate(classes)}
+        name: {label: _of_class(overall[f"classId:{i}"], name) for i, label in enumerate(classes)}
         for name in OF_EACH_CLASS.get(task, ())
     }
     metrics = {
@@ -60,6 +60,11 @@ def measured(folder: str, model: str, exported: Exported) -> Measured:
         for name in METRICS[task]
     }
     return Measured(metrics, of_classes)
+
+
+def _of_class(found: dict[str, Any], name: str) -> float:
+    """A class that no row has, or every row, cannot be told from what it is not."""
+    return _value(found[name]) if 0.0 < _value(found[SHARE]) < 1.0 else math.nan
 
 
 def _value(found: dict[str, Any]) -> float:

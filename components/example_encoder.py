@@ -24,7 +24,7 @@ def encode(batch: pa.RecordBatch) -> list[bytes]:
     """A serialized tf.Example for each row; a missing value becomes an empty list of its kind.
 
     Args:
-      batch: columns of int64, float32, string, binary, or lists of one of those.
+      batch: columns of int64, float32, string, binary, or lists of one of those, large or not.
     """
     parts = [
         part
@@ -44,8 +44,8 @@ def encode(batch: pa.RecordBatch) -> list[bytes]:
 def _column(key: bytes, column: pa.Array) -> list[pa.Array]:
     """The column's feature in each row, as arrays of bytes that are to be joined."""
     kind = column.type
-    if pa.types.is_list(kind):
-        return [_lists(key, column)]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _lists(key, column)
     if pa.types.is_int64(kind):
         return [_integers(key, column)]
     if pa.types.is_float32(kind):
@@ -64,11 +64,6 @@ def _head(key: bytes, tag: bytes, size: int) -> bytes:
     feature = tag + _varint(size)
     entry = len(named) + 1 + len(_varint(len(feature) + size)) + len(feature) + size
     return _FIRST + _varint(entry) + named + _SECOND + _varint(len(feature) + size) + feature
-
-
-def _packed(data: bytes) -> bytes:
-    """A list of numbers: its one field, which holds them all."""
-    return _FIRST + _varint(len(data)) + data if data else b""
 
 
 def _floats(key: bytes, column: pa.Array) -> pa.Array:
@@ -127,19 +122,52 @@ def _text_head(key: bytes, length: int) -> bytes:
     return _head(key, _BYTES, len(field) + length) + field
 
 
-def _lists(key: bytes, column: pa.Array) -> pa.Array:
-    """Columns of several values are few: a row at a time."""
-    kind = column.type.value_type
-    return pa.array([_entry(key, *_values(kind, each or [])) for each in column.to_pylist()], pa.binary())
-
-
-def _values(kind: pa.DataType, values: list) -> tuple[bytes, bytes]:
+def _lists(key: bytes, column: pa.Array) -> list[pa.Array]:
+    kind, values = column.type.value_type, column.flatten()
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    if (lengths == 1).all():
+        return _column(key, values)
+    bounds = np.concatenate(([0], np.cumsum(lengths)))
     if pa.types.is_int64(kind):
-        return _INT64, _packed(b"".join(_varint(value % 2**64) for value in values))
+        data, ends = _varints(values.to_numpy(zero_copy_only=False).view(np.uint64))
+        return _numbers(key, _INT64, data, ends[bounds])
     if pa.types.is_float32(kind):
-        return _FLOAT, _packed(np.array(values, "<f4").tobytes())
+        data = values.to_numpy(zero_copy_only=False).astype("<f4", copy=False).view(np.uint8)
+        return _numbers(key, _FLOAT, data, bounds * 4)
+    # Columns of several texts are few: a row at a time.
+    return [pa.array([_entry(key, _BYTES, _several(each or [])) for each in column.to_pylist()], pa.binary())]
+
+
+def _numbers(key: bytes, tag: bytes, data: np.ndarray, bounds: np.ndarray) -> list[pa.Array]:
+    """What stands before the numbers of each row, which depends on their bytes alone, and the numbers."""
+    heads = _by_number(np.diff(bounds), lambda size: _numbers_head(key, tag, size))
+    offsets = pa.py_buffer(bounds.astype(np.int32))
+    packed = pa.Array.from_buffers(pa.binary(), len(bounds) - 1, [None, offsets, pa.py_buffer(data)])
+    return [heads, packed]
+
+
+def _numbers_head(key: bytes, tag: bytes, size: int) -> bytes:
+    if not size:
+        return _entry(key, tag, b"")
+    field = _FIRST + _varint(size)
+    return _head(key, tag, len(field) + size) + field
+
+
+def _varints(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of uint64 numbers one after the other, and where each begins and the last one ends."""
+    sizes = _varint_sizes(values)
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    data = np.empty(ends[-1], np.uint8)
+    for place in range(int(sizes.max(initial=0))):
+        here = np.flatnonzero(sizes > place)
+        more = np.where(sizes[here] - 1 > place, 0x80, 0).astype(np.uint64)
+        data[ends[here] + place] = (values[here] >> (_SEVEN * np.uint64(place)) & np.uint64(0x7F)) | more
+    return data, ends
+
+
+def _several(values: list) -> bytes:
     texts = (value.encode() if isinstance(value, str) else value for value in values)
-    return _BYTES, b"".join(_FIRST + _varint(len(text)) + text for text in texts)
+    return b"".join(_FIRST + _varint(len(text)) + text for text in texts)
 
 
 def _by_number(numbers: np.ndarray, make: Callable[[int], bytes]) -> pa.Array:

@@ -10,7 +10,7 @@ import gzip
 import itertools
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -19,8 +19,6 @@ import numpy as np
 import pyarrow as pa
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
-
-from components.ahead import ahead
 
 BATCH_ROWS = 20_000
 FILE_FORMAT = "tfrecords_gzip"
@@ -102,10 +100,10 @@ def splits_of(artifact: Any) -> list[str]:
     return list(artifact_utils.decode_split_names(artifact.split_names))
 
 
-def read_serialized(path: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
-    """Serialized examples of one gzip TFRecord file, as arrays of bytes of at most `batch_rows`.
+def batches_of(path: str, batch_rows: int = BATCH_ROWS) -> Any:
+    """Serialized examples of one gzip TFRecord file: a tf.data.Dataset of string [n], n at most `batch_rows`.
 
-    There are fewer in an array where they are large, as examples with images are.
+    There are fewer in a batch where they are large, as examples with images are.
     """
     import tensorflow as tf
 
@@ -113,34 +111,30 @@ def read_serialized(path: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
     sizes = [len(record) for record in first.as_numpy_iterator()]
     fit = _BATCH_BYTES * len(sizes) // max(1, sum(sizes))
     dataset = tf.data.TFRecordDataset(path, compression_type="GZIP", buffer_size=_READ_BUFFER)
-    yield from dataset.batch(max(1, min(batch_rows, fit))).as_numpy_iterator()
+    return dataset.batch(max(1, min(batch_rows, fit)))
+
+
+def read_serialized(path: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+    """The same as arrays of bytes."""
+    yield from batches_of(path, batch_rows).as_numpy_iterator()
 
 
 def read_batches(
-    path: str, schema: Any = None, batch_rows: int = BATCH_ROWS, raw_column: str | None = None
+    path: str, types: Mapping[str, str], batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The examples of one file as Arrow record batches, one list column a feature, decoded one batch ahead.
+    """The examples of one file as Arrow record batches, one list column a feature, parsed one batch ahead.
 
     Args:
       path: a gzip TFRecord file of tf.Examples.
-      schema: a TFMD schema; with it, features that no row of a batch has still get their column.
+      types: the columns wanted, in order, and the type of each, as `Found` names it. A column that no row
+        of a batch has is one of empty lists.
       batch_rows: rows a batch at most.
-      raw_column: name of a further column that holds the serialized examples themselves.
     """
-    yield from ahead(_decoded(path, schema, batch_rows, raw_column))
+    import tensorflow as tf
 
+    from components.example_decoder import record_batch, spec_of
 
-def _decoded(path: str, schema: Any, batch_rows: int, raw_column: str | None) -> Iterator[pa.RecordBatch]:
-    from tfx_bsl.coders import example_coder
-
-    decoder = example_coder.ExamplesToRecordBatchDecoder(
-        serialized_schema=schema.SerializeToString() if schema is not None else None
-    )
-    for serialized in read_serialized(path, batch_rows):
-        records = serialized.tolist()
-        batch = decoder.DecodeBatch(records)
-        if raw_column:
-            # TFMA and TFDV take the raw column as lists of one.
-            column = pa.array([[record] for record in records], pa.large_list(pa.large_binary()))
-            batch = pa.RecordBatch.from_arrays([*batch.columns, column], [*batch.schema.names, raw_column])
-        yield batch
+    spec = spec_of(types)
+    parsed = batches_of(path, batch_rows).map(lambda serialized: tf.io.parse_example(serialized, spec))
+    for features in parsed.prefetch(1):
+        yield record_batch({name: features[name] for name in types})

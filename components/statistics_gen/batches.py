@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
+import tensorflow as tf
 
+from components.example_decoder import record_batch, spec_of
 from components.records import read_batches, read_serialized
 
 
-def read(path: str) -> Iterator[pa.RecordBatch]:
+def read(path: str, types: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """The examples of one file, each missing value as a null.
 
     tf.Example says of a missing value that its list is empty. To TFDV that is a value, of no
     elements: nothing would ever be missing.
     """
-    for batch in read_batches(path):
-        yield empty_as_null(batch)
+    yield from map(empty_as_null, read_batches(path, dict(sorted(types.items()))))
 
 
-def read_at_once(paths: Iterable[str]) -> pa.RecordBatch:
+def read_at_once(paths: Iterable[str], types: Mapping[str, str]) -> pa.RecordBatch:
     """All examples of a few small files as one record batch."""
-    from tfx_bsl.coders import example_coder
-
-    records = [record for path in paths for some in read_serialized(path) for record in some.tolist()]
-    return empty_as_null(example_coder.ExamplesToRecordBatchDecoder(None).DecodeBatch(records))
+    records = np.concatenate([[], *(some for path in paths for some in read_serialized(path))])
+    features = tf.io.parse_example(records, spec_of(types))
+    return empty_as_null(record_batch(dict(sorted(features.items()))))
 
 
 def empty_as_null(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -45,21 +45,23 @@ class Executor(BeamExecutor):
         statistics.set_string_custom_property("data", _identity(examples, found))
         options = options_of(config, found)
         if _are_few(examples, splits, found) and not config.slices:
-            _compute_here(examples, statistics, splits, options)
+            _compute_here(examples, statistics, splits, found, options)
         else:
-            self._compute(examples, statistics, splits, options)
+            self._compute(examples, statistics, splits, found, options)
         datasets = load_all(statistics.uri, splits[0]).datasets
         columns = f"{len(found.types)} columns over {len(splits)} splits"
         slices = f", and of {len(datasets) - 1} slices" if config.slices else ""
         say(statistics, columns + (f", weighted by {found.weight}" if found.weight else "") + slices)
 
-    def _compute(self, examples: Any, statistics: Any, splits: list[str], options: tfdv.StatsOptions) -> None:
+    def _compute(
+        self, examples: Any, statistics: Any, splits: list[str], found: Found, options: tfdv.StatsOptions
+    ) -> None:
         with self._make_beam_pipeline() as pipeline:
             for split in splits:
                 _ = (
                     pipeline
                     | f"Files[{split}]" >> beam.Create(split_files(examples, split))
-                    | f"Read[{split}]" >> beam.FlatMap(read)
+                    | f"Read[{split}]" >> beam.FlatMap(read, found.types)
                     | f"Statistics[{split}]" >> tfdv.GenerateStatistics(options)
                     | f"Write[{split}]" >> tfdv.WriteStatisticsToBinaryFile(path_of(statistics.uri, split))
                 )
@@ -72,14 +74,16 @@ def _are_few(examples: Any, splits: list[str], found: Found) -> bool:
     return sum(tf.io.gfile.stat(file).length for file in files) <= _FEW_BYTES
 
 
-def _compute_here(examples: Any, statistics: Any, splits: list[str], options: tfdv.StatsOptions) -> None:
+def _compute_here(
+    examples: Any, statistics: Any, splits: list[str], found: Found, options: tfdv.StatsOptions
+) -> None:
     """What `_compute` does, by the same code of TFDV, without Beam: a pipeline costs more than few rows."""
     for split in splits:
-        rows = read_at_once(split_files(examples, split))
-        found = stats_impl.generate_statistics_in_memory(rows, options)
+        rows = read_at_once(split_files(examples, split), found.types)
+        made = stats_impl.generate_statistics_in_memory(rows, options)
         fileio.makedirs(os.path.dirname(path_of(statistics.uri, split)))
         with fileio.open(path_of(statistics.uri, split), "wb") as stream:
-            stream.write(found.SerializeToString())
+            stream.write(made.SerializeToString())
 
 
 def options_of(config: StatisticsConfig, found: Found) -> tfdv.StatsOptions:

@@ -6,22 +6,21 @@ over files needs neither, and the graph is the same one that serves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import apache_beam as beam
-import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 from apache_beam.utils import shared
-from tfx_bsl.coders import example_coder
 
-from components.ahead import ahead
-from components.records import ShardWriter, read_serialized
+from components.example_decoder import record_batch
+from components.example_encoder import encode
+from components.records import ShardWriter, batches_of
 from components.transform.on_the_fly import Reader, transformer
 
 # Files of one process share the loaded graph.
 _LOADED = shared.Shared()
+_MOST_BYTES = 512 << 20
 
 
 class Apply(beam.DoFn):
@@ -37,47 +36,32 @@ class Apply(beam.DoFn):
 
     def setup(self) -> None:
         self._graph = _LOADED.acquire(lambda: _Graph(transformer(self._graph_uri)), tag=self._graph_uri)
-        self._encoder = example_coder.RecordBatchToExamplesEncoder()
 
     def process(self, element: tuple[str, str]) -> Iterator[int]:
         source, shard = element
         writer, rows = ShardWriter(shard), 0
         # One batch is transformed while another is encoded and a third one compressed.
-        for batch in ahead(self._transformed(source)):
-            writer.write(self._encoder.encode(batch))
+        for batch in self._transformed(source):
+            step = _rows_within_bounds(batch)
+            for start in range(0, batch.num_rows, step):
+                writer.write(encode(batch.slice(start, step)))
             rows += batch.num_rows
         writer.close()
         yield rows
 
     def _transformed(self, source: str) -> Iterator[pa.RecordBatch]:
-        for serialized in read_serialized(source, self._batch_rows):
-            yield record_batch(self._graph.apply(tf.constant(serialized)))
+        rows = batches_of(source, self._batch_rows).map(self._graph.apply).prefetch(1)
+        for features in rows:
+            yield record_batch(dict(sorted(features.items())))
+
+
+def _rows_within_bounds(batch: pa.RecordBatch) -> int:
+    """Rows whose examples Arrow can hold as one array: batches of images or vectors can be too large."""
+    return max(1, batch.num_rows * _MOST_BYTES // max(1, batch.nbytes))
 
 
 class _Graph:
     """A loaded graph, in a class of its own since Beam's shared handle needs a weak reference."""
 
     def __init__(self, apply: Reader) -> None:
-        self.apply = apply
-
-
-def record_batch(features: Mapping[str, Any]) -> pa.RecordBatch:
-    """Tensors [rows, …], dense, sparse or ragged, as one list column each, in the order of their names."""
-    names = sorted(features)
-    return pa.RecordBatch.from_arrays([_lists(features[name]) for name in names], names)
-
-
-def _lists(tensor: Any) -> pa.Array:
-    if isinstance(tensor, tf.SparseTensor):
-        # As TFT itself reads a feature of any length: what stands in a row, from the left.
-        tensor = tf.RaggedTensor.from_sparse(tensor)
-    if isinstance(tensor, tf.RaggedTensor):
-        splits, values = tensor.row_splits.numpy(), tensor.flat_values.numpy()
-        for inner in tensor.nested_row_splits[1:]:
-            splits = inner.numpy()[splits]
-    else:
-        rows = int(tensor.shape[0])
-        values = tensor.numpy().reshape(-1)
-        splits = np.arange(rows + 1, dtype=np.int64) * (values.size // max(1, rows))
-    kind = pa.large_binary() if values.dtype == object else None
-    return pa.LargeListArray.from_arrays(pa.array(splits, pa.int64()), pa.array(values.ravel(), kind))
+        self.apply = tf.function(apply, input_signature=[tf.TensorSpec([None], tf.string)])

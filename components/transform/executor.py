@@ -52,7 +52,7 @@ class Executor(BeamExecutor):
             batches = (
                 pipeline
                 | "Files" >> beam.Create(split_files(examples, "train"))
-                | "Read" >> beam.FlatMap(read_batches, schema, batch_rows)
+                | "Read" >> beam.FlatMap(read_batches, found.types, batch_rows)
             )
             function = (batches, config) | tft_beam.AnalyzeDataset(preprocessing_fn(plan, own))
             _ = function | tft_beam.WriteTransformFn(graph.uri)

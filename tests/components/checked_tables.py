@@ -66,9 +66,10 @@ def _statistics(examples: Any, folder: Path) -> Any:
     from components.statistics_gen.files import path_of
 
     made = artifact("ExampleStatistics", folder, splits_of(examples))
-    options = options_of(StatisticsConfig(), Found.load(examples.uri))
+    found = Found.load(examples.uri)
+    options = options_of(StatisticsConfig(), found)
     for split in splits_of(examples):
-        batches = [batch for file in split_files(examples, split) for batch in read(file)]
+        batches = [batch for file in split_files(examples, split) for batch in read(file, found.types)]
         (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
         path = Path(path_of(made.uri, split))
         path.parent.mkdir()

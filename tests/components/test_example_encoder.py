@@ -15,6 +15,7 @@ _VALUES = {
     pa.float32(): st.floats(width=32, allow_nan=False),
     pa.string(): st.text(max_size=200),
     pa.binary(): st.binary(max_size=300),
+    pa.large_binary(): st.binary(max_size=300),
 }
 
 
@@ -28,7 +29,7 @@ def batches(draw) -> pa.RecordBatch:
         value = _VALUES[kind]
         if draw(st.booleans()):
             values = st.lists(value, max_size=5)
-            kind = pa.list_(kind)
+            kind = draw(st.sampled_from([pa.list_, pa.large_list]))(kind)
         else:
             values = st.none() | value
         columns.append(pa.array(draw(st.lists(values, min_size=rows, max_size=rows)), kind))
@@ -36,7 +37,7 @@ def batches(draw) -> pa.RecordBatch:
 
 
 def expected(column: pa.Array, row: int) -> tuple[str, list]:
-    kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+    kind = getattr(column.type, "value_type", column.type)
     field = {pa.int64(): "int64_list", pa.float32(): "float_list"}.get(kind, "bytes_list")
     value = column[row].as_py()
     values = value if isinstance(value, list) else [] if value is None else [value]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.errors import UserError
+from components.pusher.versions import ROLLED_BACK
 from serving.errors import ServingError
 from serving.manifest import Manifest, read_manifest
 from serving.versions import is_version_directory, list_versions
@@ -48,6 +49,33 @@ def find_model(path: Path, home: str | None = None) -> ModelPath:
     if is_version_directory(path) or list_versions(path):
         return ModelPath(path)
     return _only_model(path, home)
+
+
+def base_of(path: Path, home: str | None = None) -> Path:
+    """The folder of version directories that PATH means, whether or not there is one in it now."""
+    from pipeline.config import FILE_NAME, load_config
+
+    if path.is_file() or (path / FILE_NAME).is_file():
+        bare = path.is_file() and path.suffix not in (".yaml", ".yml")
+        return load_config(path, label="unknown" if bare else None, home=home).push_dir
+    if is_version_directory(path):
+        raise UserError(
+            "this is one version; expected the folder of versions", where=str(path), fix=f"give {path.parent}"
+        )
+    if path.is_dir() and any(child.name == ROLLED_BACK for child in path.iterdir()):
+        return path
+    return find_model(path, home).path
+
+
+def home_or_none(path: Path, home: str | None = None) -> Path | None:
+    """The folder with the metadata of the runs of PATH; None where nothing tells it or none were made."""
+    from pipeline.config import home_of
+    from pipeline.metadata.store import DATABASE_NAME
+
+    folder = home_of(path, home)
+    if not (folder / DATABASE_NAME).is_file() and path.absolute().parent.name == "models":
+        folder = path.absolute().parent.parent  # .headrace/models/NAME
+    return folder if (folder / DATABASE_NAME).is_file() else None
 
 
 def newest_manifest(found: ModelPath) -> Manifest | None:

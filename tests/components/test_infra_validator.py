@@ -12,8 +12,10 @@ from executors import artifact, execute
 from tfx.components.util import model_utils
 from tfx.utils import path_utils
 
+from components.errors import UserError
 from components.infra_validator import embedded, executor
 from components.infra_validator.config import InfraValidateConfig
+from components.infra_validator.containers import start
 from components.infra_validator.exported import Exported, difference
 from components.infra_validator.failed import Failed
 from components.infra_validator.rows import read_rows
@@ -216,6 +218,14 @@ def test_limits(figures, text):
     with pytest.raises(Failed) as raised:
         _check_limits(figures, config)
     assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("backend", ["docker", "kubernetes"])
+def test_an_engine_that_is_not_there_is_said(serving_folder, backend, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=r"there is no program (docker|kubectl) here") as raised:
+        start(InfraValidateConfig(backend=backend), str(serving_folder), "m")
+    assert raised.value.where == f"infra_validate.backend: {backend}"
 
 
 def test_the_trial_server_ends_with_its_step(serving_folder):

@@ -80,6 +80,19 @@ class TestKubernetes:
         assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
         assert container["resources"]["requests"] == {"cpu": "1", "memory": "2Gi"}
 
+    @pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
+    def test_kubectl_builds_it(self, out: Path) -> None:
+        built = subprocess.run(["kubectl", "kustomize", str(out)], capture_output=True, text=True, timeout=60)
+        assert built.returncode == 0, built.stderr
+        objects = {each["kind"]: each for each in YAML(typ="safe").load_all(built.stdout)}
+        assert {each["metadata"]["namespace"] for each in objects.values()} == {"models"}
+        config = objects.pop("ConfigMap")
+        for each in objects.values():
+            check(each)
+        volumes = objects["Deployment"]["spec"]["template"]["spec"]["volumes"]
+        assert config["metadata"]["name"] in [volume.get("configMap", {}).get("name") for volume in volumes]
+        assert config["data"].keys() == {"models.config", "batching.config", "monitoring.config"}
+
     def test_a_wrong_field_would_show(self, out: Path) -> None:
         manifest = load(out / "deployment.yaml")
         manifest["spec"]["template"]["spec"]["containers"][0]["readynessProbe"] = {}

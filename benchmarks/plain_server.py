@@ -4,8 +4,8 @@ Usage: .venv/bin/python benchmarks/plain_server.py VERSION_DIRECTORY signature|p
 
 aiohttp stands for FastAPI, which is not among the dependencies and does more for a request. It takes the body
 that TensorFlow Serving takes ({"inputs": {column: [values]}}), so that the same load asks both. `signature`
-calls the SavedModel's serving_raw, `predict` a Keras model around it: model.predict. Like a FastAPI endpoint that
-is no coroutine, the call runs in a thread. Prints its port when it is ready, and ends with its standard input.
+calls the SavedModel's serving_raw, `predict` a Keras model around it: model.predict. Like a FastAPI endpoint
+that is no coroutine, the call runs in a thread. Prints its port when it is ready, and ends with its stdin.
 """
 
 from __future__ import annotations

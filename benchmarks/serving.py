@@ -2,7 +2,7 @@
 
 Usage: .venv/bin/python benchmarks/serving.py [VERSION_DIRECTORY] [SECONDS]
 
-The model is the newest that `headrace run data/taxi` pushed, the rows are those of its table, one in a request,
+The model is the newest that `headrace run data/taxi` pushed, the rows are those of its table, one a request,
 and all goes over the loopback of this machine, which the load shares. SECONDS (5 by default) is how long each
 load takes. Prints the table, and exits with 1 when a figure misses its aim.
 """

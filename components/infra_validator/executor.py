@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from absl import logging
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
-from tfx.utils import io_utils, path_utils
+from tfx.utils import path_utils
 
 from components.base import say
 from components.infra_validator.config import InfraValidateConfig
@@ -23,6 +21,7 @@ from components.infra_validator.failed import Failed
 from components.infra_validator.rows import Rows, read_rows
 from components.infra_validator.trial import Figures, expectations, try_out
 from components.infra_validator.warmup import write_warmup_model
+from components.local_folder import local_folder
 from components.records import read_serialized, split_files
 
 _SPLIT = "test"
@@ -64,7 +63,7 @@ def _try_out(
 ) -> tuple[Exported, Rows, Figures]:
     if not serialized:
         raise Failed(f"there is no row in split {_SPLIT} to try it with")
-    with _local(folder) as here, contextlib.ExitStack() as stack:
+    with local_folder(folder) as here, contextlib.ExitStack() as stack:
         server: Any
         if config.backend == "embedded":
             # While it starts, the model is loaded here, too.
@@ -100,18 +99,6 @@ def _name(folder: str) -> str:
         return str(json.loads(Path(folder, "assets.extra", "headrace.json").read_text())["name"])
     except (OSError, ValueError, KeyError):
         return "model"
-
-
-@contextlib.contextmanager
-def _local(folder: str) -> Iterator[str]:
-    """The folder on this machine, where a server can read it."""
-    if "://" not in folder:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        here = str(Path(scratch) / "model")
-        io_utils.copy_dir(folder, here)
-        yield here
 
 
 def _first_rows(files: list[str], most: int) -> list[bytes]:

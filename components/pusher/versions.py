@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from components.errors import UserError
 
@@ -28,13 +28,13 @@ class Pushed:
     """What came of a push.
 
     Attributes:
-      version: the directory that holds the content.
+      version: the directory that holds the content, a path or a URL.
       new: whether this push made it.
       sentence: what was done.
       rolled_back: whether that version is one that was taken back, and stays so.
     """
 
-    version: Path
+    version: Any
     new: bool
     sentence: str
     rolled_back: bool = False

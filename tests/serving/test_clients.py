@@ -77,7 +77,8 @@ def test_a_busy_server_is_asked_again(two: Running) -> None:
     codes: list[int] = []
 
     def long() -> None:
-        codes.append(call(url, {"signature_name": "slow", "inputs": {"x": [1500.0]}}, headers=headers)[0])
+        while 200 not in codes:  # it may itself come while another is under way
+            codes.append(call(url, {"signature_name": "slow", "inputs": {"x": [1500.0]}}, headers=headers)[0])
 
     thread = threading.Thread(target=long)
     thread.start()
@@ -94,21 +95,22 @@ def test_a_busy_server_is_asked_again(two: Running) -> None:
     wait_for(refused)
     assert client.predict([ROW])[0].predicted_class == "yes"
     thread.join()
-    assert codes == [200]
+    assert codes[-1] == 200
 
 
-def test_a_deadline_holds_for_all_tries(two: Running) -> None:
-    client = GrpcClient(two.grpc, "tips", timeout=0.001, token=TOKEN)
-    with pytest.raises(ServingError, match=r"no answer within 0\.001 s"):
-        client.inputs()
+def test_a_deadline_holds_for_all_tries() -> None:
     with socket.socket() as listener:  # takes connections and never answers
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        began = time.monotonic()
-        silent = Client(f"http://127.0.0.1:{listener.getsockname()[1]}", "tips", timeout=0.5)
-        with pytest.raises(ServingError, match=r"no answer within 0\.5 s"):
-            silent.status()
-        assert time.monotonic() - began < 5
+        place = f"127.0.0.1:{listener.getsockname()[1]}"
+        for silent in (
+            Client(f"http://{place}", "tips", timeout=0.5),
+            GrpcClient(place, "tips", timeout=0.5),
+        ):
+            began = time.monotonic()
+            with pytest.raises(ServingError, match=r"no answer within 0\.5 s"):
+                silent.inputs()
+            assert time.monotonic() - began < 5
 
 
 def test_nobody_there() -> None:

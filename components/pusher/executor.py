@@ -40,8 +40,9 @@ class Executor(base_executor.BaseExecutor):
                 done = push(Path(folder), Path(config.to), config.keep)
         pushed.set_int_custom_property("pushed", int(not done.rolled_back))
         pushed.set_int_custom_property("new", int(done.new))
-        pushed.set_string_custom_property("pushed_destination", str(done.version))
-        pushed.set_string_custom_property("pushed_version", str(done.version).rpartition("/")[2])
+        if not done.rolled_back:
+            pushed.set_string_custom_property("pushed_destination", str(done.version))
+            pushed.set_string_custom_property("pushed_version", str(done.version).rpartition("/")[2])
         logging.info("%s", done.sentence)
         say(pushed, done.sentence)
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from executors import artifact, execute
 from test_pusher_versions import _model
 
 from components.errors import UserError
@@ -60,6 +61,33 @@ def test_what_was_rolled_back_is_not_pushed_again(tmp_path, base):
     assert _numbers(base) == [a]
     (c,) = _push(tmp_path, base, "c")
     assert c > b
+
+
+def test_the_step_says_that_it_leaves_it_aside(tmp_path, base):
+    """And does not name it as what it pushed: the next run finds nothing changed."""
+    model = artifact("Model", tmp_path / "model")
+    _model(tmp_path / "model" / "Format-Serving", "a")
+    good = {"model_blessing": artifact("ModelBlessing", tmp_path / "blessing")}
+    good["infra_blessing"] = artifact("InfraBlessing", tmp_path / "infra")
+    for blessing in good.values():
+        blessing.set_int_custom_property("blessed", 1)
+
+    def run(folder):
+        made = execute(
+            "pusher", tmp_path / folder, {"model": model, **good}, {"pushed_model": "PushedModel"},
+            config={"to": str(base)},
+        )  # fmt: skip
+        return made["pushed_model"]
+
+    _push(tmp_path, base, ["old"])
+    first = run("first")
+    assert first.get_int_custom_property("pushed") == 1
+    assert first.get_string_custom_property("pushed_destination") == str(list_versions(base)[-1])
+    roll_back(base)
+    again = run("again")
+    assert again.get_int_custom_property("pushed") == 0
+    assert again.get_string_custom_property("pushed_destination") == ""
+    assert again.get_string_custom_property("summary").startswith("not pushed: version ")
 
 
 def test_those_aside_are_kept_as_long_as_the_others(tmp_path, base):

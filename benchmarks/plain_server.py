@@ -20,7 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from aiohttp import web
 
-MISSING = -(2**63)
+KEPT: list[Any] = []
 
 
 def load(folder: str, how: str) -> Callable[[dict[str, list[Any]]], dict[str, Any]]:
@@ -29,6 +29,7 @@ def load(folder: str, how: str) -> Callable[[dict[str, list[Any]]], dict[str, An
     import tensorflow as tf
 
     loaded = tf.saved_model.load(folder)
+    KEPT.append(loaded)  # a signature does not keep its variables
     signature = loaded.signatures["serving_raw"]
     dtypes = {name: spec.dtype for name, spec in signature.structured_input_signature[1].items()}
 
@@ -37,9 +38,14 @@ def load(folder: str, how: str) -> Callable[[dict[str, list[Any]]], dict[str, An
 
     if how == "signature":
         return lambda columns: signature(**tensors(columns))
-    layer = keras.layers.TFSMLayer(folder, call_endpoint="serving_raw")
-    inputs = {name: keras.Input((), name=name, dtype=dtype.name) for name, dtype in dtypes.items()}
-    model = keras.Model(inputs, layer(inputs))
+
+    class Model(keras.Model):
+        """The SavedModel as a Keras model."""
+
+        def call(self, inputs: Any) -> Any:
+            return signature(**inputs)
+
+    model = Model()
     return lambda columns: model.predict(tensors(columns), verbose=0)
 
 

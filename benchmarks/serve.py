@@ -1,6 +1,6 @@
 """The embedded server against itself without batching, and against servers written by hand; in one run.
 
-Usage: .venv/bin/python benchmarks/serving.py [VERSION_DIRECTORY] [SECONDS]
+Usage: .venv/bin/python benchmarks/serve.py [VERSION_DIRECTORY] [SECONDS]
 
 The model is the newest that `headrace run data/taxi` pushed, the rows are those of its table, one a request,
 and all goes over the loopback of this machine, which the load shares. SECONDS (5 by default) is how long each

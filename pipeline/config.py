@@ -40,6 +40,7 @@ SCHEMA_NAME = "schema.pbtxt"
 HOME_NAME = ".headrace"
 _YAML = (".yaml", ".yml")
 HOME_VARIABLE = "HEADRACE_HOME"
+_PUSH_SCHEMES = ("gs", "s3", "hdfs", "azfs")  # those that Beam knows
 
 
 class PipelineConfig(Section):
@@ -97,10 +98,16 @@ class PipelineConfig(Section):
 
     @property
     def push_dir(self) -> Path:
-        """The absolute folder of model version directories."""
+        """The absolute folder of model version directories; with a URL in push.to, `push_to` says where."""
         if self.push.to is None:
             return self.home / "models" / self.name
         return _absolute(self.push.to, self._project_dir)
+
+    @property
+    def push_to(self) -> str:
+        """The absolute folder, or the URL, that versions are pushed to."""
+        to = self.push.to
+        return to if to and _is_remote(to) else str(self.push_dir)
 
     @property
     def schema_file(self) -> Path:
@@ -345,6 +352,10 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
             of = f" of task {config.task}" if config.task else ""
             text = f"not a metric{of}{near(metric, known) or '; known: ' + ', '.join(known)}"
             yield ("evaluate", "gate", metric), text
+    to = config.push.to or ""
+    if _is_remote(to) and to.partition("://")[0] not in _PUSH_SCHEMES:
+        begins = ", ".join(f"{scheme}://" for scheme in _PUSH_SCHEMES)
+        yield ("push", "to"), f"expected a folder, or a URL that begins with {begins}; received {to!r}"
     yield from check_space(config, Schema(PipelineConfig.model_json_schema()).options())
     named: tuple[tuple[KeyPath, str | None], ...] = (
         (("model", "build"), config.model.build),
@@ -356,8 +367,6 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
         there = (folder / f"{module}.py").is_file() or (folder / module / "__init__.py").is_file()
         if dotted and not there:
             yield place, f"there is no {module}.py in {folder}"
-    if config.push.to and _is_remote(config.push.to):
-        yield ("push", "to"), f"expected a folder on this machine, received {config.push.to!r}"
 
 
 class _Representer(RoundTripRepresenter):

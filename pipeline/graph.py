@@ -151,7 +151,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
         model=model,
         model_blessing=evaluator.outputs["blessing"],
         infra_blessing=infra_validator.outputs["blessing"],
-        config=as_json(config.push.model_copy(update={"to": str(config.push_dir)})),
+        config=as_json(config.push.model_copy(update={"to": config.push_to})),
         code=step_code("pusher"),
     )
     return Pipeline(

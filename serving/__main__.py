@@ -16,8 +16,9 @@ import threading
 from pathlib import Path
 
 from serving.access import read_token
+from serving.batching import BatchingParameters
 from serving.errors import ServingError
-from serving.options import ServerOptions
+from serving.options import ServerOptions, default_threads
 from serving.server import Ready, run_server
 from serving.spec import ModelConfig
 
@@ -33,6 +34,8 @@ def main() -> int:
     parser.add_argument("--grpc-port", type=int, default=0, help="of gRPC; 0 takes a free one")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds after which a request is a 504")
     parser.add_argument("--token-file", type=Path, help="what clients must send as a bearer token")
+    parser.add_argument("--no-batching", action="store_true", help="answer each request by itself")
+    parser.add_argument("--poll", type=float, default=1.0, help="seconds between looks for new versions")
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
@@ -42,6 +45,8 @@ def main() -> int:
             grpc_port=given.grpc_port,
             timeout_seconds=given.timeout,
             token=read_token(given.token_file) if given.token_file else "",
+            poll_seconds=given.poll,
+            batching=BatchingParameters(enabled=not given.no_batching, num_batch_threads=default_threads()),
         )
         run_server(options, on_ready=_say, stop_when=_stdin_ends)
     except ServingError as error:

@@ -1,4 +1,7 @@
-"""A small REST client for the embedded server and for TensorFlow Serving; standard library only."""
+"""A small REST client for the embedded server and for TensorFlow Serving; standard library only.
+
+`serving.grpc_client` has the same over gRPC.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,28 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from serving.errors import ServingError, cut
+from serving.retrying import Retries, TryAgain
 from serving.rows import Columns, Prediction, Row, to_columns, to_predictions
 from serving.signature import RAW_SIGNATURE
 
 _START = "start one with: headrace serve"
+_BUSY = (429, 502, 503)  # may pass; 504 says that the time is over
 
 
 class Client:
     """Talks to one model of a server.
 
+    A request that the server is too busy for, or whose connection breaks, is sent again: predictions change
+    nothing, so that is safe.
+
     Args:
       url: the server, `http://host:port`.
       model: the model's name.
-      timeout: seconds to wait for an answer.
+      timeout: seconds for an answer, with all tries.
       token: what the server asks for, if it does.
+      version: which version is asked; None for the newest.
+      label: which label is asked, instead of a version.
+      retries: how many more tries after the first.
 
     Example:
       ```python
@@ -34,11 +45,29 @@ class Client:
       ```
     """
 
-    def __init__(self, url: str, model: str, timeout: float = 30.0, token: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        timeout: float = 30.0,
+        token: str = "",
+        *,
+        version: int | None = None,
+        label: str = "",
+        retries: int = 3,
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ServingError(f"got {url!r}; expected http://HOST:PORT", "the server's URL")
+        if version is not None and label:
+            raise ServingError(
+                f"got version {version} and label {label!r}; expected one of them", "the client"
+            )
         self.url, self.model, self.timeout = url.rstrip("/"), model, timeout
+        self._which = f"/labels/{quote(label, safe='')}" if label else ""
+        if version is not None:
+            self._which = f"/versions/{version}"
+        self._retries = Retries(timeout, retries)
         self._headers = {"Content-Type": "application/json"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -82,30 +111,42 @@ class Client:
         return to_predictions(outputs if isinstance(outputs, dict) else {self._outputs[0]: outputs or []})
 
     def _model_url(self) -> str:
-        return f"{self.url}/v1/models/{quote(self.model, safe='')}"
+        return f"{self.url}/v1/models/{quote(self.model, safe='')}{self._which}"
 
     def _call(self, path: str, content: Any = None) -> dict[str, Any]:
         url = self._model_url() + path
         body = None if content is None else json.dumps(content).encode()
         request = urllib.request.Request(url, body, self._headers)
+        answer = self._retries.call(lambda seconds: self._once(request, url, seconds))
+        if not isinstance(answer, dict):
+            raise ServingError(f"got {cut(answer)}; expected a JSON object", url, "is it a model server?")
+        return answer
+
+    def _once(self, request: urllib.request.Request, url: str, seconds: float) -> Any:
+        """One try, which may take so many seconds."""
         try:
-            with self._opener.open(request, timeout=self.timeout) as response:
-                answer = json.loads(response.read())
+            with self._opener.open(request, timeout=seconds) as response:
+                return json.loads(response.read())
         except urllib.error.HTTPError as error:
-            raise ServingError(f"HTTP {error.code}: {_error_text(error)}", url, _fix(error.code)) from error
+            refused = ServingError(f"HTTP {error.code}: {_error_text(error)}", url, _fix(error.code))
+            if error.code in _BUSY:
+                raise TryAgain(refused, _seconds(error.headers.get("Retry-After"))) from error
+            raise refused from error
         except TimeoutError as error:
             raise ServingError(f"no answer within {self.timeout:g} s", url, "ask for fewer rows") from error
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
                 raise ServingError(f"no connection within {self.timeout:g} s", url, _START) from error
-            raise ServingError(f"no server answers: {error.reason}", url, _START) from error
+            absent = ServingError(f"no server answers: {error.reason}", url, _START)
+            if isinstance(error.reason, ConnectionError):
+                raise TryAgain(absent) from error
+            raise absent from error
         except (OSError, http.client.HTTPException) as error:
-            raise ServingError(f"the connection broke: {error!r}", url, "see the server's log") from error
+            raise TryAgain(
+                ServingError(f"the connection broke: {error!r}", url, "see the server's log")
+            ) from error
         except ValueError as error:
             raise ServingError(f"the answer is not JSON: {error}", url, "is it a model server?") from error
-        if not isinstance(answer, dict):
-            raise ServingError(f"got {cut(answer)}; expected a JSON object", url, "is it a model server?")
-        return answer
 
 
 def predict(url: str, model: str, rows: Sequence[Row], timeout: float = 30.0) -> list[Prediction]:
@@ -141,6 +182,11 @@ def _fix(code: int) -> str:
     if code == 413:
         return "send fewer rows at once"
     return "see the server's log" if code >= 500 else ""
+
+
+def _seconds(header: str | None) -> float:
+    """What a Retry-After header asks for; 0 for none, and for a date, which nobody here sends."""
+    return float(header) if header and header.isascii() and header.isdigit() else 0.0
 
 
 def _is_local(host: str) -> bool:

@@ -190,6 +190,8 @@ def _caller(
         except tf.errors.OpError as error:
             code = Code(error.error_code) if error.error_code in set(Code) else Code.UNKNOWN
             raise StatusError(code, _clean(error.message)) from error
+        except UnicodeDecodeError as error:  # the message quotes bytes of the request, and the code is lost
+            raise invalid(_clean(error.object.decode("utf-8", "replace"))) from error
 
     return call
 

@@ -22,7 +22,7 @@ class InfraValidatorSpec(ComponentSpec):
 
 
 class InfraValidator(Component):
-    """Loads the export in a fresh process and calls every signature with real rows.
+    """Serves the export from a fresh process, asks it about real rows, and adds a warm-up file to it.
 
     Args:
       config: the `infra_validate` section.

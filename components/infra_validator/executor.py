@@ -1,13 +1,11 @@
-"""Run InfraValidator: load the export in a fresh process and call every signature with real rows."""
+"""Run InfraValidator: serve the export from a fresh process and hold its answers against the model's own."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
+from typing import Any
 
 from absl import logging
 from tfx.dsl.components.base import base_executor
@@ -16,39 +14,91 @@ from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
 from components.base import say
-from components.infra_validator import trial
 from components.infra_validator.config import InfraValidateConfig
+from components.infra_validator.embedded import EmbeddedServer
+from components.infra_validator.exported import Exported
+from components.infra_validator.failed import Failed
+from components.infra_validator.rows import Rows, read_rows
+from components.infra_validator.trial import Figures, expectations, try_out
+from components.infra_validator.warmup import write_warmup_model
+from components.local_folder import local_folder
 from components.records import read_serialized, split_files
 
 _SPLIT = "test"
-# A trial that hangs must not hang the pipeline: loading may take its limit, calling as long again and more.
+# What a server needs before it loads: its process, and the libraries.
 _GRACE_SECONDS = 60
 
 
 class Executor(base_executor.BaseExecutor):
-    """Writes INFRA_BLESSED or INFRA_NOT_BLESSED, as TFX's InfraValidator does."""
+    """Writes INFRA_BLESSED, and the model with a warm-up file, or INFRA_NOT_BLESSED, as TFX's does.
+
+    A trial that runs out of time says nothing of the model: the step fails, and no cache keeps that.
+    """
 
     def Do(self, input_dict: dict, output_dict: dict, exec_properties: dict) -> None:
         config = InfraValidateConfig.model_validate_json(exec_properties["config"])
         examples = artifact_utils.get_single_instance(input_dict["examples"])
         model = artifact_utils.get_single_instance(input_dict["model"])
         blessing = artifact_utils.get_single_instance(output_dict["blessing"])
-        rows = _first_rows(split_files(examples, _SPLIT), config.rows)
-        found = _try_out(path_utils.serving_model_path(model.uri), rows, config)
-        blessed = not found.get("problem")
-        blessing.set_int_custom_property("blessed", int(blessed))
+        serialized = _first_rows(split_files(examples, _SPLIT), config.rows)
+        folder = path_utils.serving_model_path(model.uri)
         fileio.makedirs(blessing.uri)
-        name = "INFRA_BLESSED" if blessed else "INFRA_NOT_BLESSED"
+        try:
+            exported, rows, figures = _try_out(folder, serialized, config)
+            if config.warmup_requests:
+                write_warmup_model(blessing, folder, exported, rows, config.warmup_requests)
+            sentence = _passed(len(rows.serialized), figures)
+            name = "INFRA_BLESSED"
+        except Failed as problem:
+            sentence, name = f"failed: {problem}", "INFRA_NOT_BLESSED"
+        blessing.set_int_custom_property("blessed", int(name == "INFRA_BLESSED"))
         with fileio.open(f"{blessing.uri}/{name}", "w") as stream:
             stream.write("")
-        sentence = (
-            f"passed: loaded in {found['load_seconds']:.1f} s, "
-            f"{len(found['called'])} signatures answered {len(rows)} rows"
-            if blessed
-            else f"failed: {found['problem']}"
-        )
         logging.info("%s", sentence)
         say(blessing, sentence)
+
+
+def _try_out(
+    folder: str, serialized: list[bytes], config: InfraValidateConfig
+) -> tuple[Exported, Rows, Figures]:
+    if not serialized:
+        raise Failed(f"there is no row in split {_SPLIT} to try it with")
+    with local_folder(folder) as here, contextlib.ExitStack() as stack:
+        server: Any
+        if config.backend == "embedded":
+            # While it starts, the model is loaded here, too.
+            server = EmbeddedServer(here, _name(here))
+        else:
+            from components.infra_validator.containers import start
+
+            server = start(config, here, _name(here))
+        stack.callback(server.stop)
+        try:
+            exported = Exported(here)
+        except Failed as problem:
+            server.wait(config.max_load_seconds + _GRACE_SECONDS)  # says more, if it fails as well
+            raise problem
+        rows = read_rows(serialized, exported)
+        expected = expectations(exported, rows)
+        server.wait(config.max_load_seconds + _GRACE_SECONDS)
+        return exported, rows, try_out(server, exported, rows, expected, config)
+
+
+def _passed(count: int, figures: Figures) -> str:
+    memory = f", {figures.memory_mb:,.0f} MiB" if figures.memory_mb else ""
+    return (
+        f"passed: {count} rows by REST JSON, REST tf.Example and gRPC answered as by the model itself; "
+        f"loaded in {figures.load_seconds:.1f} s, p50 {figures.p50_ms:.1f} ms, p99 {figures.p99_ms:.1f} ms"
+        f"{memory}"
+    )
+
+
+def _name(folder: str) -> str:
+    """The model's name, as the export says it."""
+    try:
+        return str(json.loads(Path(folder, "assets.extra", "headrace.json").read_text())["name"])
+    except (OSError, ValueError, KeyError):
+        return "model"
 
 
 def _first_rows(files: list[str], most: int) -> list[bytes]:
@@ -60,32 +110,3 @@ def _first_rows(files: list[str], most: int) -> list[bytes]:
         if len(rows) == most:
             break
     return rows
-
-
-def _try_out(model: str, rows: list[bytes], config: InfraValidateConfig) -> dict:
-    """What the trial process found; `problem` says what failed."""
-    with tempfile.TemporaryDirectory() as scratch:
-        request = Path(scratch) / "request.json"
-        request.write_text(json.dumps({"model": model, "rows": [row.hex() for row in rows]}))
-        answer = Path(scratch) / "answer.json"
-        try:
-            # -I: neither the current folder nor PYTHON variables decide what the trial imports.
-            ended = subprocess.run(
-                [sys.executable, "-I", "-m", trial.__name__, str(request), str(answer), str(os.getpid())],
-                capture_output=True,
-                text=True,
-                timeout=config.max_load_seconds + _GRACE_SECONDS,
-                cwd=scratch,
-            )
-        except subprocess.TimeoutExpired as expired:
-            return {"problem": f"no answer within {expired.timeout:.0f} s"}
-        logging.info("trial: %s", ended.stderr)
-        if ended.returncode or not answer.exists():
-            last = (ended.stderr.strip().splitlines() or ["no output"])[-1]
-            return {"problem": f"the trial process ended with code {ended.returncode}: {last}"}
-        found = json.loads(answer.read_text())
-    if not found.get("problem") and found["load_seconds"] > config.max_load_seconds:
-        found["problem"] = (
-            f"loading took {found['load_seconds']:.1f} s, allowed {config.max_load_seconds:g} s"
-        )
-    return found

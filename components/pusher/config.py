@@ -12,7 +12,8 @@ class PushConfig(Section):
 
     to: str | None = Field(
         None,
-        description="folder of version directories; left out: .headrace/models/NAME beside pipeline.yaml",
+        description="folder of version directories, or a URL that Beam has a file system for, such as gs://; "
+        "left out: .headrace/models/NAME beside pipeline.yaml",
     )
     keep: PositiveInt = Field(
         5, description="newest versions that stay; older ones are deleted, and it is said"

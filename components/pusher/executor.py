@@ -11,7 +11,9 @@ from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
 from components.base import say
+from components.local_folder import local_folder
 from components.pusher.config import PushConfig
+from components.pusher.remote import RemoteVersions, is_remote
 from components.pusher.versions import push
 
 
@@ -31,13 +33,28 @@ class Executor(base_executor.BaseExecutor):
             say(pushed, refused)
             return
         assert config.to, "the pipeline gives Pusher an absolute folder"
-        done = push(Path(path_utils.serving_model_path(model.uri)), Path(config.to), config.keep)
-        pushed.set_int_custom_property("pushed", 1)
+        with local_folder(model_to_push(model, infra)) as folder:
+            if is_remote(config.to):
+                done = RemoteVersions(config.to).push(Path(folder), config.keep)
+            else:
+                done = push(Path(folder), Path(config.to), config.keep)
+        pushed.set_int_custom_property("pushed", int(not done.rolled_back))
         pushed.set_int_custom_property("new", int(done.new))
-        pushed.set_string_custom_property("pushed_destination", str(done.version))
-        pushed.set_string_custom_property("pushed_version", done.version.name)
+        if not done.rolled_back:
+            pushed.set_string_custom_property("pushed_destination", str(done.version))
+            pushed.set_string_custom_property("pushed_version", str(done.version).rpartition("/")[2])
         logging.info("%s", done.sentence)
         say(pushed, done.sentence)
+
+
+def model_to_push(model: Any, infra: Any) -> str:
+    """The folder of the SavedModel: that which InfraValidator added a warm-up file to, where it did.
+
+    TFX's Pusher takes the bare model whenever it is given both.
+    """
+    if infra.get_int_custom_property("has_model"):
+        return path_utils.stamped_model_path(infra.uri)
+    return path_utils.serving_model_path(model.uri)
 
 
 def _refusal(blessing: Any, infra: Any) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from components.errors import UserError
 
@@ -19,6 +19,8 @@ from components.errors import UserError
 _LOCK = ".push.lock"
 # What is on its way in or out, by names that no server takes for a version.
 _STAGED, _GONE = ".staged-", ".gone-"
+# Versions that a person took back; no server looks there.
+ROLLED_BACK = ".rolled_back"
 
 
 @dataclass(frozen=True)
@@ -26,14 +28,16 @@ class Pushed:
     """What came of a push.
 
     Attributes:
-      version: the directory that holds the content.
+      version: the directory that holds the content, a path or a URL.
       new: whether this push made it.
       sentence: what was done.
+      rolled_back: whether that version is one that was taken back, and stays so.
     """
 
-    version: Path
+    version: Any
     new: bool
     sentence: str
+    rolled_back: bool = False
 
 
 def list_versions(base: Path) -> list[Path]:
@@ -66,7 +70,7 @@ def push(model: Path, base: Path, keep: int) -> Pushed:
     """
     try:
         base.mkdir(parents=True, exist_ok=True)
-        with _turn(base) as lock:
+        with turn(base) as lock:
             _tidy(base)
             return _push(model, base, keep, lock)
     except OSError as error:
@@ -84,7 +88,19 @@ def _push(model: Path, base: Path, keep: int, lock: TextIO) -> Pushed:
             newer = f"; version {existing[-1].name} is newer and is what is served"
             sentence = f"not pushed again: version {version.name} in {base} has the same content"
             return Pushed(version, False, sentence + ("" if version == existing[-1] else newer))
-    number = max(int(time.time()), _last_number(lock) + 1, *(int(version.name) + 1 for version in existing))
+    aside = list_versions(base / ROLLED_BACK)
+    for version in reversed(aside):
+        if digest(version) == content:
+            # Else a pipeline that runs again with nothing new would undo what a person has done.
+            return Pushed(
+                version,
+                False,
+                f"not pushed: version {version.name} in {base} has the same content and was rolled back; "
+                f"`headrace rollback {version.name}` brings it back",
+                rolled_back=True,
+            )
+    numbers = (int(version.name) + 1 for version in (*existing, *aside))
+    number = max(int(time.time()), _last_number(lock) + 1, *numbers)
     staged = base / f"{_STAGED}{number}"
     try:
         shutil.copytree(model, staged)
@@ -96,7 +112,7 @@ def _push(model: Path, base: Path, keep: int, lock: TextIO) -> Pushed:
     except OSError:
         shutil.rmtree(staged, ignore_errors=True)
         raise
-    gone = list_versions(base)[:-keep]
+    gone = list_versions(base)[:-keep] + list_versions(base / ROLLED_BACK)[:-keep]
     for version in gone:
         version.rename(base / f"{_GONE}{version.name}")
     _tidy(base)
@@ -105,7 +121,7 @@ def _push(model: Path, base: Path, keep: int, lock: TextIO) -> Pushed:
 
 
 @contextlib.contextmanager
-def _turn(base: Path) -> Iterator[TextIO]:
+def turn(base: Path) -> Iterator[TextIO]:
     """Waits until no one else pushes here; the kernel ends the turn with the process."""
     with open(base / _LOCK, "a+", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -27,6 +27,10 @@ COMMANDS = {
     "tensorboard": "Show the training of a run, or of several, in TensorBoard.",
     "serve": "Serve pushed models over TensorFlow Serving's REST and gRPC.",
     "predict": "Ask a served or a pushed model about rows.",
+    "versions": "List the pushed versions of a model, and which one is served.",
+    "rollback": "Serve the model of before again.",
+    "deploy": "Render TensorFlow Serving for Docker Compose, Kubernetes or KServe; move labels.",
+    "loadtest": "Measure how fast a server answers.",
     "step": "Run one step by itself from its invocation file.",
     "doctor": "Check this machine and explain.",
 }

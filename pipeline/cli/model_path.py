@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.errors import UserError
+from components.pusher.remote import is_remote
+from components.pusher.versions import ROLLED_BACK
 from serving.errors import ServingError
 from serving.manifest import Manifest, read_manifest
 from serving.versions import is_version_directory, list_versions
+
+if TYPE_CHECKING:
+    from pipeline.config import PipelineConfig
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,33 @@ def find_model(path: Path, home: str | None = None) -> ModelPath:
     return _only_model(path, home)
 
 
+def base_of(path: Path, home: str | None = None) -> Path:
+    """The folder of version directories that PATH means, whether or not there is one in it now."""
+    from pipeline.config import FILE_NAME, load_config
+
+    if path.is_file() or (path / FILE_NAME).is_file():
+        bare = path.is_file() and path.suffix not in (".yaml", ".yml")
+        return _folder(load_config(path, label="unknown" if bare else None, home=home))
+    if is_version_directory(path):
+        raise UserError(
+            "this is one version; expected the folder of versions", where=str(path), fix=f"give {path.parent}"
+        )
+    if path.is_dir() and any(child.name == ROLLED_BACK for child in path.iterdir()):
+        return path
+    return find_model(path, home).path
+
+
+def home_or_none(path: Path, home: str | None = None) -> Path | None:
+    """The folder with the metadata of the runs of PATH; None where nothing tells it or none were made."""
+    from pipeline.config import home_of
+    from pipeline.metadata.store import DATABASE_NAME
+
+    folder = home_of(path, home)
+    if not (folder / DATABASE_NAME).is_file() and path.absolute().parent.name == "models":
+        folder = path.absolute().parent.parent  # .headrace/models/NAME
+    return folder if (folder / DATABASE_NAME).is_file() else None
+
+
 def newest_manifest(found: ModelPath) -> Manifest | None:
     """What the newest version says of itself, when it can be read."""
     newest = found.path
@@ -71,13 +104,24 @@ def _project(path: Path, home: str | None) -> ModelPath:
     config = load_config(
         path, label="unknown" if bare else None, home=home
     )  # the folder does not depend on it
-    if not list_versions(config.push_dir):
+    if not list_versions(_folder(config)):
         raise UserError(
             f"no model of {config.name} is pushed yet",
             where=str(config.push_dir),
             fix=f"run `headrace run {path}` first",
         )
     return ModelPath(config.push_dir, config.name, "" if bare else config.label)
+
+
+def _folder(config: PipelineConfig) -> Path:
+    """The folder that the project pushes to; refuses a URL."""
+    if is_remote(config.push_to):
+        raise UserError(
+            f"the versions of {config.name} are at {config.push_to}, where commands here do not look",
+            where="push.to",
+            fix="give a folder into which they were copied, or ask a server that serves them, with --url",
+        )
+    return config.push_dir
 
 
 def _only_model(folder: Path, home: str | None) -> ModelPath:

@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,11 +18,14 @@ from components.errors import UserError
 from pipeline.cli.image_cells import with_images
 from pipeline.cli.model_path import ModelPath, find_model, newest_manifest
 from pipeline.cli.options import home_option
+from pipeline.cli.rows import read_given
+from pipeline.cli.serve_options import token_of, token_option
 from serving.errors import ServingError
 from serving.manifest import Manifest
 from serving.rows import Columns, Prediction
 
 _BATCH = 512
+Write = Callable[[int, list[Prediction]], None]  # the number of the first row, and the answers
 _MODEL_PATH = "/v1/models/"
 _LISTED = 5  # names in a message
 
@@ -36,12 +40,16 @@ class _Answerer(Protocol):
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=".")
-@click.option("--rows", "file", help="A CSV or JSON Lines file with the rows; - reads standard input.")
+@click.option("--rows", "file", help="A CSV, JSON Lines or Parquet file; - reads standard input.")
 @click.option(
     "--row", "literals", multiple=True, help="""One row as JSON: '{"column": value}'. Repeatable."""
 )
 @click.option("--url", default="", help="Ask this server; left out: load the newest pushed version here.")
 @click.option("--name", default="", help="The model's name on the server; left out: as PATH says.")
+@token_option
+@click.option(
+    "--out", metavar="FILE", help="Write the answers there: .csv, .jsonl or .parquet. [default: print them]"
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Answer only the first N rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a row.")
 @home_option
@@ -51,6 +59,8 @@ def command(
     literals: tuple[str, ...],
     url: str,
     name: str,
+    token_file: Path | None,
+    out: str | None,
     limit: int | None,
     as_json: bool,
     home: str | None,
@@ -66,7 +76,7 @@ def command(
     if not file and not literals:
         raise UserError(
             "no rows given",
-            fix="add --rows FILE (CSV or JSON Lines, - for stdin) or --row '{\"column\": value}'",
+            fix="add --rows FILE (CSV, JSON Lines or Parquet, - for stdin) or --row '{\"column\": value}'",
         )
     try:
         rows = islice(_rows(file, literals), limit)
@@ -75,27 +85,27 @@ def command(
             raise UserError(
                 "there is no row", where=file or "--row", fix="give a header and at least one row"
             )
-        answerer, label, images = _ask_server(path, home, url, name) if url else _load_here(path, home)
+        if url:
+            answerer, label, images = _ask_server(path, home, url, name, token_of(token_file))
+        else:
+            answerer, label, images = _load_here(path, home)
         folder = Path(file).parent if file and file != "-" else Path()
         given = with_images(chain([first], rows), images, folder)
-        _answer(answerer, given, label, file or "--row", as_json)
+        with _writer(out, as_json) as write:
+            count = _answer(answerer, given, label, file or "--row", write)
+        if out:
+            click.echo(f"{count:,} answers in {out}", err=True)
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
 
 
 def _rows(file: str | None, literals: Iterable[str]) -> Iterator[dict[str, Any]]:
-    from serving.row_files import parse_row, read_rows
+    from serving.row_files import parse_row
 
     for literal in literals:
         yield parse_row(literal, "--row")
-    if file == "-":
-        yield from read_rows(sys.stdin.buffer, "stdin")
-    elif file:
-        try:
-            with open(file, "rb") as stream:
-                yield from read_rows(stream, file)
-        except OSError as error:
-            raise UserError(f"cannot read it: {error.strerror}", where=file) from error
+    if file:
+        yield from read_given(file)
 
 
 def _load_here(path: Path, home: str | None) -> tuple[_Answerer, str, list[str]]:
@@ -109,7 +119,9 @@ def _load_here(path: Path, home: str | None) -> tuple[_Answerer, str, list[str]]
     return LocalModel(model), label, _images(model.manifest)
 
 
-def _ask_server(path: Path, home: str | None, url: str, name: str) -> tuple[_Answerer, str, list[str]]:
+def _ask_server(
+    path: Path, home: str | None, url: str, name: str, token: str
+) -> tuple[_Answerer, str, list[str]]:
     """A client of the server, and when PATH knows them the label's column and those of images."""
     from serving.client import Client
 
@@ -125,7 +137,7 @@ def _ask_server(path: Path, home: str | None, url: str, name: str) -> tuple[_Ans
             raise
     manifest = newest_manifest(found)
     name = name or in_url or found.name or (manifest.name if manifest else found.path.resolve().name)
-    return Client(url, name), manifest.label if manifest else found.label, _images(manifest)
+    return Client(url, name, token=token), manifest.label if manifest else found.label, _images(manifest)
 
 
 def _images(manifest: Manifest | None) -> list[str]:
@@ -133,11 +145,11 @@ def _images(manifest: Manifest | None) -> list[str]:
 
 
 def _answer(
-    answerer: _Answerer, rows: Iterator[dict[str, Any]], label: str, source: str, as_json: bool
-) -> None:
+    answerer: _Answerer, rows: Iterator[dict[str, Any]], label: str, source: str, write: Write
+) -> int:
+    """Asks in batches, so that a file of any length takes the memory of one; how many rows there were."""
     from serving.rows import to_columns
 
-    write = _write_json if as_json else _Table(sys.stdout.isatty()).write
     inputs = answerer.inputs()
     number = 1
     while batch := list(islice(rows, _BATCH)):
@@ -146,6 +158,19 @@ def _answer(
             _say_differences(columns, label)
         write(number, answerer.predict_columns(columns))
         number += len(batch)
+    return number - 1
+
+
+@contextmanager
+def _writer(out: str | None, as_json: bool) -> Iterator[Write]:
+    """What takes the answers: printed as they come, or into a file that has its name once it is whole."""
+    if not out:
+        yield _write_json if as_json else _Table(sys.stdout.isatty()).write
+        return
+    from pipeline.cli.answer_files import open_answers
+
+    with open_answers(out) as write:
+        yield write
 
 
 def _say_differences(columns: Columns, label: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 TOKEN_VARIABLE = "HEADRACE_SERVE_TOKEN"
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+token_option = click.option(
+    "--token-file",
+    metavar="FILE",
+    type=_FILE,
+    help=f"Send the server the token in this file. [default: {TOKEN_VARIABLE}, else none]",
+)
+
+
+def token_of(file: Path | None) -> str:
+    """The token that a client sends; "" is none."""
+    from serving.access import read_token
+
+    return read_token(file) if file else os.environ.get(TOKEN_VARIABLE, "").strip()
 
 
 class PolicyParameter(click.ParamType):

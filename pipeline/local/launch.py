@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from google.protobuf import json_format
-from tfx.dsl.io import fileio
 from tfx.orchestration import metadata
 from tfx.orchestration.portable import base_executor_operator, launcher
 from tfx.proto.orchestration import executable_spec_pb2, execution_result_pb2, pipeline_pb2
 
 from components.errors import UserError
+from components.pusher.remote import exists
 from pipeline.local import reasons, step
 from pipeline.local.workers import Workers
 
@@ -139,7 +139,7 @@ def _cached_and_still_there(*args: Any, **kwargs: Any) -> Any:
     outputs = _cached_outputs(*args, **kwargs)
     for artifact in (artifact for artifacts in (outputs or {}).values() for artifact in artifacts):
         pushed = artifact.get_string_custom_property("pushed_destination")
-        if pushed and not fileio.exists(pushed):
+        if pushed and not exists(pushed):
             return None
     return outputs
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.errors import UserError
+from components.pusher.remote import RemoteVersions, is_remote
 from pipeline.config import PipelineConfig
 from pipeline.fetch_hint import check_fetched
 from pipeline.inputs import RunInputs, gather
@@ -135,7 +136,10 @@ def run_project(
     check_fetched(config)
     _check_writable(config.home, "", _OTHER_HOME)
     if choice.end in (None, "Pusher"):
-        _check_writable(config.push_dir, "push.to: ", "choose another folder")
+        if is_remote(config.push_to):
+            RemoteVersions(config.push_to)  # refuses what Beam, with the packages that are here, cannot reach
+        else:
+            _check_writable(config.push_dir, "push.to: ", "choose another folder")
     inputs = gather(config)
     prepare_home(config.home)
     run_id = new_run_id(config.home)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from headrace_calls import headrace
 
 from pipeline.steps import STEPS
 from serving.versions import list_versions
@@ -214,4 +215,16 @@ def test_stock_readers_understand_the_blessings(taxi, artifacts):
             kind = "int" if isinstance(value, int) else "string"
             getattr(artifact, f"set_{kind}_custom_property")(key, value)
         assert is_blessed(artifact)
-        assert [path.name.endswith("BLESSED") for path in Path(artifact.uri).iterdir()] == [True]
+        assert len(list(Path(artifact.uri).glob("*BLESSED"))) == 1
+
+
+def test_the_pushed_version_holds_the_warm_up_and_knows_its_run(taxi, artifacts):
+    from tfx.utils import path_utils
+
+    (version,) = list_versions(taxi.home / "models" / "taxi")
+    warmup = Path(path_utils.warmup_file_path(str(version.path)))
+    stamped = path_utils.stamped_model_path(artifacts["InfraValidator", "blessing"].uri)
+    assert warmup.read_bytes() == Path(path_utils.warmup_file_path(stamped)).read_bytes()
+    (listed,) = headrace("versions", "taxi", "--json", cwd=taxi.project.parent).json
+    assert (listed["version"], listed["state"], listed["run"]) == (version.number, "served", taxi.run_id)
+    assert listed["metrics"]["auc"] > 0.9

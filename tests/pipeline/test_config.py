@@ -243,7 +243,10 @@ MISTAKES = {
         "task: regression\nevaluate: {gate: {auc: {min: 1}}}\n",
         ["evaluate.gate.auc: not a metric of task regression; known: rmse, mae, mse"],
     ),
-    "remote push": ("push: {to: 'gs://a'}\n", ["push.to: expected a folder on this machine"]),
+    "remote push": (
+        "push: {to: 'ftp://a'}\n",
+        ["push.to: expected a folder, or a URL that begins with gs://"],
+    ),
 }
 
 

@@ -14,6 +14,7 @@ from components.errors import UserError
 from pipeline.cli.predict import command
 from serving import client
 from serving.errors import ServingError
+from serving.process import ServerProcess
 
 CSV = "company,pickup zone,hour,trip_miles,tipped,colour\nBlue,A,10,5.5,1,red\nRed,,,,0,red\n,,-20,1e1,0,\n"
 YES = {"predicted_class": "yes", "probabilities": {"no": pytest.approx(0.3), "yes": pytest.approx(0.7)}}
@@ -152,3 +153,78 @@ def test_an_aligned_table(capsys: pytest.CaptureFixture[str]) -> None:
         "2    maybe            0.5000",
         "3    no               1.0000",
     ]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """1,000 rows as Parquet, with types that CSV has not."""
+    import datetime
+    import decimal
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "rows.parquet"
+    columns = {
+        "company": pa.array(["Blue", None, "Red", "Blue"] * 250).dictionary_encode(),
+        "pickup zone": pa.array([b"A", b"B", None, b"A"] * 250),
+        "hour": pa.array([10, None, 3, 10] * 250, pa.int8()),
+        "trip_miles": pa.array(
+            [decimal.Decimal("5.5"), None, decimal.Decimal("1"), decimal.Decimal("2")] * 250
+        ),
+        "when": pa.array([datetime.datetime(2026, 1, 2)] * 1000),
+    }
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_parquet_in_bulk(server: Running, binary_base: Path, table: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    out = {suffix: tmp_path / f"out.{suffix}" for suffix in ("parquet", "csv", "jsonl")}
+    here = run(str(binary_base), "--rows", str(table), "--out", str(out["parquet"]))
+    assert here.stdout == ""
+    assert here.stderr == f"not known to the model, ignored: when\n1,000 answers in {out['parquet']}\n"
+    answers = pq.read_table(out["parquet"])
+    assert answers.schema.names == ["row", "predicted_class", "probability_no", "probability_yes"]
+    assert answers["row"].to_pylist() == list(range(1, 1001))
+    assert answers["predicted_class"].to_pylist() == ["yes", "no", "no", "no"] * 250
+    assert answers["probability_yes"][:4].to_pylist() == pytest.approx([0.7, 0.0, 0.13, 0.35])
+
+    url = f"{server.url}/v1/models/tips"
+    run("--url", url, "--rows", str(table), "--out", str(out["csv"]))
+    run("--url", url, "--rows", str(table), "--out", str(out["jsonl"]))
+    lines = out["csv"].read_text().splitlines()
+    assert lines[0] == "row,predicted_class,probability_no,probability_yes"
+    assert [line.split(",")[:2] for line in lines[1:5]] == [
+        ["1", "yes"],
+        ["2", "no"],
+        ["3", "no"],
+        ["4", "no"],
+    ]
+    assert json.loads(out["jsonl"].read_text().splitlines()[999])["row"] == 1000
+
+
+def test_a_file_of_answers_is_whole_or_not_there(binary_base: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("hour\n" + "1\n" * 600 + "noon\n")
+    out = tmp_path / "out.csv"
+    with pytest.raises(UserError, match="row 601"):
+        run(str(binary_base), "--rows", str(rows), "--out", str(out))
+    with pytest.raises(UserError, match=r"expected a name that ends with \.csv, \.jsonl, \.parquet"):
+        run(str(binary_base), "--row", "{}", "--out", str(tmp_path / "out.txt"))
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1 and nothing else PAR1")
+    with pytest.raises(UserError, match="not valid Parquet"):
+        run(str(binary_base), "--rows", str(broken))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet", "rows.csv"]
+
+
+def test_a_server_that_asks_for_a_token(binary_base: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("s3cret\n")
+    with ServerProcess(binary_base, options=["--token-file", str(token)]) as server:
+        arguments = ("--url", f"{server.url}/v1/models/tips", "--row", "{}")
+        assert run(*arguments, "--token-file", str(token)).stdout.endswith("1,no,1.0\n")
+        with pytest.raises(UserError, match="asks for a token"):
+            run(*arguments)

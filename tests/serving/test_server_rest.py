@@ -259,3 +259,11 @@ def test_compressed_bodies(server: Running) -> None:
     assert (code, list(answer)) == (400, ["error"])
     bomb = gzip.compress(b"a" * (10 * 2**20))
     assert call(url, bomb, headers={"Content-Encoding": "gzip"})[0] == 413
+
+
+def test_a_message_that_is_no_text(server: Running) -> None:
+    """TensorFlow quotes the bytes that it cannot parse, which need not be UTF-8."""
+    body = {"instances": [{"b64": "////"}]}
+    code, answer = call(f"{server.url}{TIPS}:predict", body)
+    assert code == 400
+    assert "Could not parse example input" in answer["error"]

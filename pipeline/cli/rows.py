@@ -1,0 +1,65 @@
+"""The rows that a person gives to a command: a CSV, JSON Lines or Parquet file, or standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from components.errors import UserError
+
+_PARQUET_MAGIC = b"PAR1"
+_PARQUET_ROWS = 4096  # at a time in memory
+
+
+def read_given(file: str) -> Iterator[dict[str, Any]]:
+    """The rows of a CSV, JSON Lines or Parquet file, or of standard input for `-`, one after the other.
+
+    Cells of Parquet are what ingest makes of them: moments as ISO text, decimals as numbers.
+
+    Raises:
+      UserError: the file cannot be read.
+      ServingError: a row cannot be.
+    """
+    from serving.row_files import read_rows
+
+    if file == "-":
+        yield from read_rows(sys.stdin.buffer, "stdin")
+        return
+    try:
+        with open(file, "rb") as stream:
+            is_parquet = stream.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
+            stream.seek(0)
+            yield from _read_parquet(stream, file) if is_parquet else read_rows(stream, file)
+    except OSError as error:
+        raise UserError(f"cannot read it: {error.strerror or error}", where=file) from error
+
+
+def _read_parquet(stream: Any, file: str) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from components.example_gen.arrow_types import flatten, plain
+
+    try:
+        for batch in pq.ParquetFile(stream).iter_batches(_PARQUET_ROWS):
+            batch = flatten(batch)
+            columns = {}
+            for name, array in zip(batch.schema.names, batch.columns):
+                cells = plain(array)
+                # A type that no feature can have, and lists, are the model's to refuse, by their values.
+                columns[name] = (
+                    array if cells is None or cells.lengths is not None else cells.values
+                ).to_pylist()
+            for row in zip(*columns.values()):
+                yield {name: _cell(value) for name, value in zip(columns, row)}
+    except pa.ArrowInvalid as error:
+        raise UserError(f"not valid Parquet: {error}", where=file) from error
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bytes):
+        import base64
+
+        return {"b64": base64.b64encode(value).decode()}
+    return value

@@ -1,0 +1,102 @@
+"""What a deployment is made of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from serving.errors import ServingError
+
+IMAGE = "tensorflow/serving:2.19.1"
+REST_PORT, GRPC_PORT = 8501, 8500
+CONFIG_FOLDER, MODELS_FOLDER = "/config", "/models"
+METRICS_PATH = "/monitoring/prometheus/metrics"
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # of Kubernetes' objects: RFC 1123
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """One model behind TensorFlow Serving.
+
+    Args:
+      model: its name in requests.
+      store: where the versions are: a folder, `pvc://CLAIM[/FOLDER]`, or an object store's URL.
+      image: of TensorFlow Serving.
+      replicas, most_replicas: how many servers at least, and at most under load.
+      cpu, memory: what one of them may take, as Kubernetes writes it.
+      namespace: of Kubernetes' objects.
+      service_account: by which a pod may read an object store; "" is the namespace's own.
+    """
+
+    model: str
+    store: str
+    image: str = IMAGE
+    replicas: int = 2
+    most_replicas: int = 6
+    cpu: str = "1"
+    memory: str = "2Gi"
+    namespace: str = "default"
+    service_account: str = ""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][-_.A-Za-z0-9]*", self.model):
+            raise ServingError(
+                f"got {self.model!r}; expected letters, digits, dashes, dots and underscores",
+                "the model's name",
+                "give one with --name",
+            )
+        if self.most_replicas < self.replicas:
+            raise ServingError(
+                f"got {self.most_replicas} replicas at most and {self.replicas} at least",
+                "--max-replicas",
+                "give at least as many as --replicas",
+            )
+        for option, quantity in (("--cpu", self.cpu), ("--memory", self.memory)):
+            if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(m|[kMGT]i?)?", quantity):
+                raise ServingError(f"got {quantity!r}; expected a quantity such as 500m or 2Gi", option)
+        if self.claim and not _NAME.fullmatch(self.claim):
+            raise ServingError(
+                f"got {self.store!r}; expected pvc://CLAIM or pvc://CLAIM/FOLDER, with the name of a claim",
+                "--store",
+            )
+
+    @property
+    def resource(self) -> str:
+        """The model's name as Kubernetes allows it."""
+        name = re.sub(r"[^a-z0-9]+", "-", self.model.lower()).strip("-")[:50].strip("-")
+        return name or "model"
+
+    @property
+    def claim(self) -> str:
+        """The persistent volume claim with the versions; "" when they are elsewhere."""
+        return self.store.removeprefix("pvc://").split("/")[0] if self.store.startswith("pvc://") else ""
+
+    @property
+    def claim_folder(self) -> str:
+        """The folder of the versions in the claim's volume; "" is its root."""
+        return self.store.removeprefix("pvc://").partition("/")[2].strip("/") if self.claim else ""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether servers read the versions over the network themselves."""
+        return "://" in self.store and not self.claim
+
+    @property
+    def base_path(self) -> str:
+        """Where a server finds the folder of versions."""
+        return self.store if self.is_remote else f"{MODELS_FOLDER}/{self.model}"
+
+    def folder(self) -> Path:
+        """The folder of versions on this machine."""
+        return Path(self.store).resolve()
+
+    def needs_gcs(self, target: str) -> None:
+        """Refuses an object store that TensorFlow Serving's image cannot read by itself."""
+        if self.is_remote and not self.store.startswith("gs://"):
+            raise ServingError(
+                f"got {self.store!r}: TensorFlow Serving's image reads gs:// and folders",
+                "--store",
+                f"render for kserve, which fetches the model, or give {target} a folder that it mounts",
+            )

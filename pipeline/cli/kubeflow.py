@@ -1,0 +1,39 @@
+"""`headrace kubeflow`: the same pipeline on Kubeflow Pipelines."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+# Command to its one line of help. The module is pipeline.cli.kubeflow_NAME.
+COMMANDS = {
+    "compile": "Write the pipeline as Kubeflow's YAML, checked.",
+    "lint": "Check a YAML file for what Kubeflow's backend would break on.",
+    "simulate": "Run the compiled pipeline here, as Kubeflow would.",
+}
+
+
+class _Group(click.Group):
+    """Imports a command's module when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(f"pipeline.cli.kubeflow_{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group("kubeflow", cls=_Group)
+def command() -> None:
+    """Compile the pipeline for Kubeflow Pipelines, and try it out here before it is sent.
+
+    Each step runs in a container of its own; the `kubeflow` section of pipeline.yaml says in which image,
+    and what each pod gets.
+    """

@@ -146,7 +146,7 @@ def _label(name: str) -> str:
 
 
 def _executors(tasks: Mapping[str, Task]) -> dict[str, str]:
-    """Executor label to the step whose pod it is; what only looks something up runs as the step that needs it."""
+    """Executor label to the step whose pod it is like."""
     return {_label(name): pods.step_of(name) for name in tasks}
 
 

@@ -96,9 +96,9 @@ class KubeflowConfig(PodConfig):
     keep: str | None = Field(
         None,
         pattern=r"^(/|(s3|gs|minio)://).+",
-        description="folder for what the next run must know of this one, such as the latest blessed model: on a "
-        "claim, or an s3://, gs:// or minio:// URL. Left out: `.headrace` in push.to if that is on a claim, "
-        "else nothing is kept, and no model is held against an earlier one",
+        description="folder for what the next run must know of this one, such as the latest blessed model: "
+        "on a claim, or an s3://, gs:// or minio:// URL. Left out: `.headrace` in push.to, which is on a "
+        "claim; without either nothing is kept, and no model is held against an earlier one",
     )
     pull_secrets: tuple[str, ...] = Field((), description="secrets that the image is pulled with")
     steps: dict[StepName, PodConfig] = Field(

@@ -110,7 +110,7 @@ def _artifact(name: str, entry: Mapping[str, Any]) -> Any:
 
 
 def _number(name: str) -> int:
-    """An artifact's name as the number that TFX takes for its id; small enough for JSON to keep it exactly."""
+    """An artifact's name as the number that TFX takes for its id; JSON can keep it exactly."""
     if name.isdigit():
         return int(name)
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % _EXACT_IN_DOUBLE
@@ -148,7 +148,7 @@ def _fit(parameters: dict[str, Any], outputs: Mapping[str, list[Any]], scratch: 
 
 
 def _lasting(declared: Declared, scratch: Path) -> str:
-    """The folder in which a training finds its checkpoint after its pod was lost: on a claim, if there is one."""
+    """Where a training finds its checkpoint after its pod was lost: on a claim, if there is one."""
     base = declared.keep if declared.keep.startswith("/") else str(scratch)
     return f"{base}/{declared.step}/.system/stateful_working_dir/1"
 

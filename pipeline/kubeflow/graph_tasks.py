@@ -99,7 +99,7 @@ def _step(node: Any, spec: Any, keep: str, left_out: set[str]) -> Task:
 
 def _lookup(node: Any, nodes: list[Any], keep: str) -> Iterator[Task]:
     name = node.node_info.id
-    # A resolver's inputs are named anew by TFX's compiler; the one that comes out of this run is the current one.
+    # TFX's compiler names a resolver's inputs anew; the one that comes out of this run is the current one.
     current = next(
         channel
         for value in node.inputs.inputs.values()

@@ -43,7 +43,7 @@ def _inline(code: UserCode) -> UserCode:
     archive = Path(code.uri).read_bytes()
     if len(archive) > _MOST_CODE:
         raise UserError(
-            f"your code is {len(archive):,} bytes as an archive, more than the {_MOST_CODE:,} that fit into a spec",
+            f"your code is {len(archive):,} bytes as an archive, a spec takes {_MOST_CODE:,}",
             where=", ".join(path for path, _ in code.files[:5]),
             fix="keep data out of the .py files, or put large modules into the image",
         )
@@ -84,7 +84,7 @@ def check_reachable(config: PipelineConfig) -> None:
             raise UserError(
                 f"{each} cannot be fetched: of object storage a pod gets one source",
                 where=where,
-                fix="name the folder that holds train/, eval/ and test/ as data.source, or put them on a claim",
+                fix="name the folder that holds train/, eval/ and test/ as data.source",
             )
         _check(each.removeprefix("sqlite:///"), where, config, "ExampleGen")
     if config.validation.serving_log:
@@ -127,5 +127,5 @@ def _check(path: str, where: str, config: PipelineConfig, step: str) -> None:
         raise UserError(
             f"{path} is a path on this machine, which no pod of {step} sees",
             where=where,
-            fix="put it into object storage (s3://, gs://, minio://), or on a claim that kubeflow.claims mounts",
+            fix="put it into object storage (s3://, gs://, minio://), or on a claim of kubeflow.claims",
         )

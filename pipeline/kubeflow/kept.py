@@ -173,7 +173,7 @@ def _open(place: str) -> tuple[fs.FileSystem, str]:
 
 
 def _s3(scheme: str) -> fs.FileSystem:
-    """S3, or what speaks its language; key and secret come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."""
+    """S3, or what speaks its language; credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."""
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
     if scheme == "minio" and not endpoint:
         # Where a standard installation of Kubeflow Pipelines has it.

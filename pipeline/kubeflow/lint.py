@@ -20,7 +20,7 @@ _TASK = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9]*")
 _PIPELINE = re.compile(r"[a-z0-9]([-a-z0-9]{0,126}[a-z0-9])?")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME = re.compile(r"password|passwd|secret|token|access_?key|api_?key|credential", re.IGNORECASE)
-_SECRET_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]+:[^/\s@]+@")
+_SECRET_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^/\s:@]+:[^/\s@]+@")
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?s")
 _TITLE = re.compile(r"title: \S+")
 
@@ -88,7 +88,7 @@ def check_schema_version(spec: Spec) -> Found:
 
 
 def check_pipeline_name(spec: Spec) -> Found:
-    """The pipeline's name becomes the workflow's, which Kubernetes wants in small letters, digits and dashes."""
+    """The pipeline's name becomes the workflow's: small letters, digits and dashes."""
     name = spec.spec.get("pipelineInfo", {}).get("name", "")
     if not _PIPELINE.fullmatch(name):
         yield "pipelineInfo.name", f"received {name!r}"
@@ -126,7 +126,7 @@ def check_entrypoint(spec: Spec) -> Found:
 
 
 def check_declarations(spec: Spec) -> Found:
-    """What a container is told of its artifacts is what its component declares, since the driver tells it nothing."""
+    """A container is told what its component declares, since the driver does not tell it."""
     for name in spec.tasks:
         component = spec.component_of(name)
         container = spec.containers.get(component.get("executorLabel", ""))
@@ -224,7 +224,7 @@ def check_placeholders(spec: Spec) -> Found:
 
 
 def check_caching(spec: Spec) -> Found:
-    """What looks at the data or at earlier runs is never cached, and ExampleGen takes the fingerprint from it."""
+    """What looks at the data or at earlier runs is never cached, and ExampleGen goes by what it finds."""
     for name, task in spec.tasks.items():
         container = spec.containers.get(spec.component_of(name).get("executorLabel", ""), {})
         arguments = " ".join(container.get("args", []))

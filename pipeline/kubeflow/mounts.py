@@ -21,7 +21,7 @@ def to_path(uri: str) -> str:
 
 
 def to_uri(path: str) -> str:
-    """The URI of a file or folder in a pod; what is not below one of the launcher's folders stays as it is."""
+    """The URI of a file or folder in a pod; what the launcher does not look after stays as it is."""
     for scheme, folder in _ROOTS.items():
         if path.startswith(folder):
             return scheme + path[len(folder) :]

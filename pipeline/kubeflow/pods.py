@@ -22,7 +22,7 @@ def step_of(task: str) -> str:
 
 
 def resources(pod: PodConfig) -> dict[str, Any]:
-    """The container's `resources`: as text for backends since 2.4, as numbers for older ones and Vertex AI."""
+    """The container's `resources`: as text, and as numbers for older backends and Vertex AI."""
     found: dict[str, Any] = {}
     for key, value in (("cpuLimit", pod.cpu), ("cpuRequest", pod.cpu_request)):
         if value:

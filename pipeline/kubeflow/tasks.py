@@ -83,7 +83,7 @@ def _digest(path: str) -> str:
 def find_kept(declared: Declared, request: Mapping[str, Any]) -> dict[str, Any]:
     """Chooses what an earlier run has kept; like the data, it is looked at anew in each run.
 
-    The answer's parameter `key` names it, or is empty. What is chosen is what the local run's resolvers choose.
+    The answer's parameter `key` names it, or is empty. The choice is that of a local run's resolvers.
     """
     node = declared.step.removesuffix(FIND)
     current = request["inputs"]["artifacts"]["current"]["artifacts"][0]
@@ -94,7 +94,7 @@ def find_kept(declared: Declared, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fetch_kept(declared: Declared, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Makes artifacts of what was chosen. The same choice comes from the cache, and with it all that follows."""
+    """Makes artifacts of what was chosen; the same choice comes from the cache, with all that follows."""
     key = request["inputs"]["parameterValues"]["key"]
     artifacts = {
         name: request["outputs"]["artifacts"][name]["artifacts"][0]["uri"] for name in declared.outputs

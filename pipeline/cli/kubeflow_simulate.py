@@ -27,7 +27,7 @@ _LAST_LINES = 15
 @click.option(
     "--rootfs",
     type=click.Path(exists=True, file_okay=False),
-    help="Run the tasks in this root file system instead of this machine's.",
+    help="Run the tasks in a root file system of `tools/image.sh build` instead of this machine's.",
 )
 @json_option
 def command(
@@ -54,7 +54,13 @@ def command(
 
         compiled = compile_pipeline(config)
     home = config.home / "kubeflow"
-    simulation = Simulation(compiled.spec, compiled.platform, home, Path(rootfs or "/"))
+    simulation = Simulation(
+        compiled.spec,
+        compiled.platform,
+        home,
+        base=Path(rootfs or "/").absolute(),
+        project=config.project_dir,
+    )
     number = len(compiled.spec["root"]["dag"]["tasks"])
     shown: list[str] = []
 

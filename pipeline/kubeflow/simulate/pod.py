@@ -23,25 +23,38 @@ from pipeline.kubeflow.mounts import FOLDERS
 _ROOT = Path(__file__).parents[3]
 _OWN = (*FOLDERS, "tmp")
 # Arguments: the pod's folder, the root file system, a `:`-separated list of top-level names to leave out, the
-# number of claims, a pair of folder and mount point for each, and the command.
+# checkout, the project's folder, the number of claims, a pair of folder and mount point for each, the command.
 _SCRIPT = """
 set -e
-pod=$1 base=$2 hidden=$3 claims=$4
-shift 4
+pod=$1 base=$2 hidden=$3 checkout=$4 project=$5 claims=$6
+shift 6
 new=$pod/root
 mount --make-rprivate /
-for path in "$base"/* "$base"/.[!.]*; do
-  name=${path##*/}
-  case ":$hidden:" in *":$name:"*) continue ;; esac
-  if [ -L "$path" ]; then
-    cp -P "$path" "$new/$name"
-  elif [ -d "$path" ]; then
-    mkdir "$new/$name"
-    mount --rbind "$path" "$new/$name"
-  fi
-done
+if [ "$base" = / ]; then
+  for path in /* /.[!.]*; do
+    name=${path#/}
+    case ":$hidden:" in *":$name:"*) continue ;; esac
+    if [ -L "$path" ]; then
+      cp -P "$path" "$new/$name"
+    elif [ -d "$path" ]; then
+      mkdir "$new/$name"
+      mount --rbind "$path" "$new/$name"
+    fi
+  done
+  [ -z "$project" ] || mount -t tmpfs tmpfs "$new$project"
+else
+  mount -t tmpfs tmpfs "$pod/layer"
+  mkdir "$pod/layer/upper" "$pod/layer/work"
+  mount -t overlay -o "lowerdir=$base,upperdir=$pod/layer/upper,workdir=$pod/layer/work" overlay "$new"
+  for name in proc dev sys; do mount --rbind "/$name" "$new/$name"; done
+  for name in components pipeline serving; do
+    mkdir -p "$new/headrace/$name"
+    mount --bind "$checkout/$name" "$new/headrace/$name"
+  done
+  for site in "$new"/opt/headrace/.venv/lib/python3*/site-packages; do echo /headrace >"$site/headrace.pth"; done
+fi
 for name in s3 minio gcs tmp; do
-  mkdir "$new/$name"
+  mkdir -p "$new/$name"
   mount --bind "$pod/$name" "$new/$name"
 done
 while [ "$claims" -gt 0 ]; do
@@ -62,17 +75,19 @@ class Pod:
       folder: an empty folder for what it sees; goes with it.
       claims: mount point to the folder that stands for the claim.
       environment: what the spec says of it.
-      base: the root file system.
+      base: the root file system: this machine's, or that of tools/image.sh, into which this checkout is put.
+      hidden: a folder of this machine that the pod sees empty; None: none.
     """
 
     folder: Path
     claims: Mapping[str, Path] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     base: Path = Path("/")
+    hidden: Path | None = None
 
     def __enter__(self) -> Pod:
         shutil.rmtree(self.folder, ignore_errors=True)
-        for name in (*_OWN, "root"):
+        for name in (*_OWN, "root", "layer"):
             (self.folder / name).mkdir(parents=True)
         return self
 
@@ -94,7 +109,14 @@ class Pod:
         Returns:
           The exit code; negative for a signal.
         """
-        arguments = [str(self.folder), str(self.base), ":".join(self._hidden()), str(len(self.claims))]
+        arguments = [
+            str(self.folder),
+            str(self.base),
+            ":".join(self._own()),
+            str(_ROOT),
+            self._project(),
+            str(len(self.claims)),
+        ]
         for mount, folder in self.claims.items():
             folder.mkdir(parents=True, exist_ok=True)
             arguments += [str(folder), mount]
@@ -105,7 +127,7 @@ class Pod:
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 env={
-                    "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+                    "PATH": f"{self._python()}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
                     "HOME": "/tmp",
                     "LANG": "C.UTF-8",
                     **self.environment,
@@ -120,7 +142,17 @@ class Pod:
             finally:
                 _end_group(process)
 
-    def _hidden(self) -> list[str]:
+    def _python(self) -> Path:
+        return Path(sys.executable).parent if self.base == Path("/") else Path("/opt/headrace/.venv/bin")
+
+    def _project(self) -> str:
+        """The folder to hide, unless what the pod runs lies below it."""
+        if self.hidden is None:
+            return ""
+        needed = [Path(os.path.abspath(each)) for each in (sys.prefix, sys.base_prefix, _ROOT)]
+        return "" if any(each.is_relative_to(self.hidden) for each in needed) else str(self.hidden)
+
+    def _own(self) -> list[str]:
         """Top-level folders that the pod has of its own, in place of the machine's."""
         found = {*_OWN, *(PurePosixPath(mount).parts[1] for mount in self.claims)}
         if self.base == Path("/"):

@@ -48,19 +48,26 @@ class Simulation:
       platform: the platform document; may be empty.
       home: the folder for all that it leaves.
       base: the root file system of the pods.
+      project: the project's folder, which pods do not see.
 
     Raises:
       UserError: a rule of the backend's is broken, or this machine cannot run pods.
     """
 
     def __init__(
-        self, spec: Mapping[str, Any], platform: Mapping[str, Any], home: Path, base: Path = Path("/")
+        self,
+        spec: Mapping[str, Any],
+        platform: Mapping[str, Any],
+        home: Path,
+        *,
+        base: Path = Path("/"),
+        project: Path | None = None,
     ) -> None:
         check(spec, platform)
         check_possible()
         self._spec = Spec(spec, platform)
         self._store = Store(home)
-        self._base = base
+        self._base, self._project = base, project
         self._home = home
 
     def run(
@@ -144,6 +151,7 @@ class Simulation:
                 {mount: self._store.claim(claim) for mount, claim in claims.items()},
                 self._environment(container, kubernetes),
                 self._base,
+                self._project,
             ) as pod:
                 made = self._launch(pod, container, request, log, float(deadline) if deadline else None)
             if made is not None:

@@ -27,7 +27,7 @@ COMMANDS = {
     "tensorboard": "Show the training of a run, or of several, in TensorBoard.",
     "serve": "Serve pushed models over TensorFlow Serving's REST and gRPC.",
     "predict": "Ask a served or a pushed model about rows.",
-    "kubeflow": "Compile the pipeline for Kubeflow, and try it out here.",
+    "kubeflow": "Compile, try out, run and schedule the pipeline on Kubeflow.",
     "step": "Run one step by itself from its invocation file.",
     "doctor": "Check this machine and explain.",
 }

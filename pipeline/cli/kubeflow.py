@@ -11,7 +11,17 @@ COMMANDS = {
     "compile": "Write the pipeline as Kubeflow's YAML, checked.",
     "lint": "Check a YAML file for what Kubeflow's backend would break on.",
     "simulate": "Run the compiled pipeline here, as Kubeflow would.",
+    "image": "Build the container image of the steps.",
+    "upload": "Send the pipeline to the cluster.",
+    "run": "Run the pipeline on the cluster.",
+    "schedule": "Run the pipeline at times, or every so often.",
+    "list": "List the pipeline's schedules.",
+    "pause": "Disable a schedule.",
+    "resume": "Enable a schedule again.",
+    "delete": "Delete a schedule.",
 }
+# Commands that are too short for a file of their own.
+_IN_SCHEDULES = ("list", "pause", "resume", "delete")
 
 
 class _Group(click.Group):
@@ -23,6 +33,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in _IN_SCHEDULES:
+            return importlib.import_module("pipeline.cli.kubeflow_schedules").COMMANDS[cmd_name]
         return importlib.import_module(f"pipeline.cli.kubeflow_{cmd_name}").command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -32,7 +44,7 @@ class _Group(click.Group):
 
 @click.group("kubeflow", cls=_Group)
 def command() -> None:
-    """Compile the pipeline for Kubeflow Pipelines, and try it out here before it is sent.
+    """Compile the pipeline for Kubeflow Pipelines, try it out here, run and schedule it there.
 
     Each step runs in a container of its own; the `kubeflow` section of pipeline.yaml says in which image,
     and what each pod gets.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from components.errors import UserError
+from pipeline.cli.kubeflow_connection import param_option, values
 from pipeline.cli.options import json_option, project_options
 from pipeline.exit_codes import DONE, FAILED, NOT_BLESSED
 
@@ -22,7 +22,7 @@ _LAST_LINES = 15
 
 @click.command("simulate")
 @project_options
-@click.option("--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the run.")
+@param_option
 @click.option("--no-cache", is_flag=True, help="Run every task anew.")
 @click.option(
     "--rootfs",
@@ -70,7 +70,7 @@ def command(
             click.echo(f"{len(shown)}/{number}  {task.task:18} {task.seconds:6.1f} s  {task.state}")
 
     run_id = new_run_id(home)
-    outcomes = simulation.run(run_id, _values(parameters), cache=not no_cache, ended=ended)
+    outcomes = simulation.run(run_id, values(parameters), cache=not no_cache, ended=ended)
     failed = next((each for each in outcomes if each.state == "FAILED"), None)
     code = FAILED if failed else _verdict(outcomes)
     if as_json:
@@ -85,16 +85,6 @@ def command(
     if failed and failed.log:
         _explain(failed.task, failed.log)
     return code
-
-
-def _values(given: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f"expected NAME=VALUE, received {text!r}", where="--param")
-        found[name] = value
-    return found
 
 
 def _summary(task: Ended) -> str:

@@ -100,6 +100,14 @@ class KubeflowConfig(PodConfig):
         "on a claim, or an s3://, gs:// or minio:// URL. Left out: `.headrace` in push.to, which is on a "
         "claim; without either nothing is kept, and no model is held against an earlier one",
     )
+    endpoint: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s@]+$",
+        description="URL of the cluster's Kubeflow Pipelines; left out: --endpoint says it",
+    )
+    namespace: str | None = Field(
+        None, pattern=_NAME, description="of the runs, on clusters of several users"
+    )
     pull_secrets: tuple[str, ...] = Field((), description="secrets that the image is pulled with")
     steps: dict[StepName, PodConfig] = Field(
         default_factory=dict, description="step to what is different for its pod"

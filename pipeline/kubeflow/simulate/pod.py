@@ -22,8 +22,8 @@ from pipeline.kubeflow.mounts import FOLDERS
 
 _ROOT = Path(__file__).parents[3]
 _OWN = (*FOLDERS, "tmp")
-# Arguments: the pod's folder, the root file system, a `:`-separated list of top-level names to leave out, the
-# checkout, the project's folder, the number of claims, a pair of folder and mount point for each, the command.
+# Arguments: the pod's folder, the root file system, top-level names to leave out with `:` between them, the
+# checkout, the project's folder, the number of claims, a folder and a mount point for each, the command.
 _SCRIPT = """
 set -e
 pod=$1 base=$2 hidden=$3 checkout=$4 project=$5 claims=$6
@@ -51,7 +51,9 @@ else
     mkdir -p "$new/headrace/$name"
     mount --bind "$checkout/$name" "$new/headrace/$name"
   done
-  for site in "$new"/opt/headrace/.venv/lib/python3*/site-packages; do echo /headrace >"$site/headrace.pth"; done
+  for site in "$new"/opt/headrace/.venv/lib/python3*/site-packages; do
+    echo /headrace >"$site/headrace.pth"
+  done
 fi
 for name in s3 minio gcs tmp; do
   mkdir -p "$new/$name"

@@ -12,6 +12,7 @@ COMMANDS = {
     "lint": "Check a YAML file for what Kubeflow's backend would break on.",
     "simulate": "Run the compiled pipeline here, as Kubeflow would.",
     "image": "Build the container image of the steps.",
+    "tfjob": "Print a TFJob for a Trainer on several workers.",
     "upload": "Send the pipeline to the cluster.",
     "run": "Run the pipeline on the cluster.",
     "schedule": "Run the pipeline at times, or every so often.",

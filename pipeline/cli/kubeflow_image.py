@@ -40,8 +40,8 @@ def _engine() -> str:
         raise UserError(
             f"there is none of {', '.join(_ENGINES)} or {_KANIKO} here",
             where="kubeflow image",
-            fix="build it where there is one; as root, `tools/image.sh build` makes the same tree without, for "
-            "`headrace kubeflow simulate --rootfs`",
+            fix="build it where there is one; as root, `tools/image.sh build` makes the same tree without, "
+            "for `headrace kubeflow simulate --rootfs`",
         )
     return found
 

@@ -16,7 +16,8 @@ from pipeline.kubeflow.container import INLINE
 from pipeline.kubeflow.mounts import is_object
 from pipeline.reviewed_schema import reviewed_text
 
-_MOST_CODE = 256 * 1024  # bytes of an archive; etcd takes 1.5 MB for a whole workflow
+# Bytes of an archive: with all else that a task gets it goes into one argument, and Linux takes 128 KiB.
+_MOST_CODE = 64 * 1024
 _PATTERN = re.compile(r"[*?\[{]")
 
 
@@ -108,8 +109,8 @@ def check_reachable(config: PipelineConfig) -> None:
     if config.push.to:
         _check(str(config.push_dir), "push.to", config, "Pusher")
     keep = config.kubeflow.keep
-    if keep:
-        _check(keep, "kubeflow.keep", config, "Evaluator")
+    for step in ("ExampleValidator", "Trainer", "Evaluator") if keep else ():
+        _check(str(keep), "kubeflow.keep", config, step)
 
 
 def keep_of(config: PipelineConfig) -> str:

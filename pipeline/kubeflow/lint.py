@@ -16,6 +16,7 @@ from pipeline.kubeflow.container import EXECUTOR_INPUT, MODULE, Declared
 from pipeline.kubeflow.mounts import FOLDERS
 
 _MOST_BYTES = 1_000_000  # etcd takes 1.5 MB for a workflow, and Argo adds to the spec
+_MOST_ARGUMENT = 120_000  # Linux takes 131,072 bytes in one argument; the artifacts of a task are in it, too
 _TASK = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9]*")
 _PIPELINE = re.compile(r"[a-z0-9]([-a-z0-9]{0,126}[a-z0-9])?")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -297,6 +298,16 @@ def check_retries(spec: Spec) -> Found:
             yield name, f"received {policy.get('backoffDuration')!r}"
 
 
+def check_arguments(spec: Spec) -> Found:
+    """What a task gets fits into one argument of its command: it is called with all of it as JSON."""
+    for name, task in spec.tasks.items():
+        values = task.get("inputs", {}).get("parameters", {})
+        size = len(json.dumps([each.get("runtimeValue", {}).get("constant", "") for each in values.values()]))
+        if size > _MOST_ARGUMENT:
+            largest = max(values, key=lambda key: len(json.dumps(values[key])))
+            yield name, f"has {size:,} bytes, most of them in {largest}; allowed {_MOST_ARGUMENT:,}"
+
+
 def check_size(spec: Spec) -> Found:
     """The whole spec fits into a workflow."""
     size = len(json.dumps(spec.spec)) + len(json.dumps(spec.platform))
@@ -325,6 +336,7 @@ RULES: tuple[Callable[[Spec], Found], ...] = (
     check_mounts,
     check_platform,
     check_retries,
+    check_arguments,
     check_size,
 )
 

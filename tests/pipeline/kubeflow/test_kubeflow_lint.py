@@ -88,6 +88,10 @@ BREAKING: dict[str, tuple[Breaking, str]] = {
         lambda spec, _: _tasks(spec)["Trainer"]["retryPolicy"].update(backoffDuration="a minute"),
         "a minute",
     ),
+    "check_arguments": (
+        lambda spec, _: _constant(spec, "Trainer", "user_code", "x" * 120_001),
+        "most of them in user_code",
+    ),
     "check_size": (lambda spec, _: _constant(spec, "Trainer", "user_code", "x" * 1_000_001), "bytes"),
 }
 

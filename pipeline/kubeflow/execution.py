@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def execute(declared: Declared, request: Mapping[str, Any], scratch: Path) -> di
         for key, name in declared.outputs.items()
     }
     parameters = dict(given.get("parameterValues", {}))
-    _fit(parameters, outputs, scratch)
+    _fit(parameters, outputs)
     outputs_utils.make_output_dirs(outputs)
     context_class: Any = base_executor.BaseExecutor.Context
     options: dict[str, Any] = {}
@@ -133,12 +134,15 @@ def metadata_of(artifact: Any) -> dict[str, Any]:
     return found
 
 
-def _fit(parameters: dict[str, Any], outputs: Mapping[str, list[Any]], scratch: Path) -> None:
+def _fit(parameters: dict[str, Any], outputs: Mapping[str, list[Any]]) -> None:
     """Puts into the parameters what only the pod knows."""
     code = parameters.get("user_code", "")
     if code.startswith(INLINE):
-        archive = scratch / "user_code.zip"
-        archive.write_bytes(base64.b64decode(code.removeprefix(INLINE)))
+        content = base64.b64decode(code.removeprefix(INLINE))
+        # The same place in every pod: a checkpoint is found by the parameters.
+        archive = Path(tempfile.gettempdir(), "headrace", f"{hashlib.sha256(content).hexdigest()}.zip")
+        archive.parent.mkdir(exist_ok=True)
+        archive.write_bytes(content)
         parameters["user_code"] = str(archive)
     if "pushed_model" in outputs:
         config = json.loads(parameters["config"])

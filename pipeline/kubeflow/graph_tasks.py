@@ -10,6 +10,9 @@ from pipeline.kubeflow.container import Declared
 from pipeline.kubeflow.tasks import FIND, LOOKUPS
 
 DATA_TASK, SOURCE_TASK = "Data", "Source"
+# Steps that keep something for the next run, or for their own next try. Others need not run anew when the
+# place is another: what a container is told is part of what its cache entry goes by.
+_KEEPERS = ("ExampleValidator", "Trainer", "Evaluator")
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def _step(node: Any, spec: Any, keep: str, left_out: set[str]) -> Task:
             optional=tuple(sorted(key for key in channels if not node.inputs.inputs[key].min_count)),
             outputs={key: each.artifact_spec.type.name for key, each in node.outputs.outputs.items()},
             beam=beam,
-            keep=keep,
+            keep=keep if node.node_info.id in _KEEPERS else "",
         ),
         artifacts=artifacts,
         parameters={key: value.field_value.string_value for key, value in node.parameters.parameters.items()},

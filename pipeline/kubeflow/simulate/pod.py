@@ -75,7 +75,7 @@ class Pod:
 
     Attributes:
       folder: an empty folder for what it sees; goes with it.
-      claims: mount point to the folder that stands for the claim.
+      claims: mount point to the folder that stands for the claim, or for a secret.
       environment: what the spec says of it.
       base: the root file system: this machine's, or that of tools/image.sh, into which this checkout is put.
       hidden: a folder of this machine that the pod sees empty; None: none.

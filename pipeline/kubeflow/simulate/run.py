@@ -135,6 +135,9 @@ class Simulation:
             return Ended(name, "RUN", time.monotonic() - began, gave["artifacts"]), gave
         container, kubernetes = self._spec.containers[label], self._spec.pods.get(label, {})
         claims = {each["mountPath"]: each["constant"] for each in kubernetes.get("pvcMount", [])}
+        volumes = {mount: self._store.claim(claim) for mount, claim in claims.items()}
+        for secret in kubernetes.get("secretAsVolume", []):
+            volumes[secret["mountPath"]] = self._store.secret_folder(secret["secretName"])
         key = ""
         if task.get("cachingOptions", {}).get("enableCache"):
             pipeline = self._spec.spec["pipelineInfo"]["name"]
@@ -148,7 +151,7 @@ class Simulation:
         for _ in range(1 + task.get("retryPolicy", {}).get("maxRetryCount", 0)):
             with Pod(
                 self._home / "pods" / f"{logs.name}-{name}",
-                {mount: self._store.claim(claim) for mount, claim in claims.items()},
+                volumes,
                 self._environment(container, kubernetes),
                 self._base,
                 self._project,

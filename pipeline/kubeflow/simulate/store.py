@@ -85,6 +85,21 @@ class Store:
             )
         return file.read_text().rstrip("\n")
 
+    def secret_folder(self, name: str) -> Path:
+        """The folder of a secret's files.
+
+        Raises:
+          UserError: the user has made none.
+        """
+        folder = self.folder / "secrets" / name
+        if not folder.is_dir():
+            raise UserError(
+                f"the simulated cluster has no secret {name}",
+                where="kubeflow.secrets",
+                fix=f"write its values to files in {folder}",
+            )
+        return folder
+
     def fetch(self, uri: str, pod: Pod) -> None:
         """Puts an object into a pod; nothing when it is not there, as the launcher does."""
         _copy(self._object(uri), pod.path(to_path(uri)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +41,10 @@ class Compiled:
         """Both as YAML; the same pipeline is the same text."""
         from ruamel.yaml import YAML
 
-        yaml = YAML(typ="safe", pure=True)
-        yaml.default_flow_style = False
+        yaml = YAML()
         yaml.width = 1 << 20
         stream = io.StringIO()
-        documents = [_sorted(self.spec), *([_sorted(self.platform)] if self.platform else [])]
+        documents = [_quoted(self.spec), *([_quoted(self.platform)] if self.platform else [])]
         yaml.dump_all(documents, stream)
         return stream.getvalue()
 
@@ -234,7 +234,19 @@ def _notes(config: PipelineConfig, keep: str) -> list[str]:
     return said
 
 
-def _sorted(value: Any) -> Any:
+def _quoted(value: Any) -> Any:
+    """The same value with sorted keys, all text in quotes: YAML 1.1 takes `on` and 1:30 for other things."""
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
     if isinstance(value, Mapping):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(each) for each in value] if isinstance(value, list | tuple) else value
+        return {_key(key): _quoted(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_quoted(each) for each in value]
+    return DoubleQuotedScalarString(value) if isinstance(value, str) else value
+
+
+def _key(key: str) -> str:
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+    plain = re.fullmatch(r"[A-Za-z][-A-Za-z0-9_./]{3,}", key) and key.lower() not in ("true", "false", "null")
+    return key if plain else DoubleQuotedScalarString(key)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from kubeflow_taxi import ALL_OF_IT, TAXI
 
 from components.errors import UserError
@@ -45,6 +46,15 @@ def test_the_file_reads_back_as_it_was(full: Compiled, tmp_path: Path) -> None:
     file = tmp_path / "taxi.yaml"
     file.write_text(full.text())
     assert load(file) == (full.spec, full.platform)
+
+
+def test_what_yaml_takes_for_something_else_stays_text(tmp_path: Path) -> None:
+    odd = "kubeflow={node_selector: {on: 'off', '1:30': '0123'}, env: {Y: 'no'}, image: '1e3'}"
+    compiled = compile_pipeline(load_config(TAXI, [odd, "label=yes", "data.exclude=[]"], home=tmp_path))
+    # Kubeflow's clients read with PyYAML, which goes by YAML 1.1.
+    read = list(yaml.safe_load_all(compiled.text()))
+    assert read == [compiled.spec, compiled.platform]
+    assert _parameters(compiled, "ExampleGen")["label"]["runtimeValue"]["constant"] == "yes"
 
 
 def test_tasks_are_the_steps_and_what_kubeflow_needs_beside_them(full: Compiled) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ import pytest
 from pipeline.config import load_config
 from pipeline.kubeflow import entrypoint, mounts
 from pipeline.kubeflow.compile import Compiled, compile_pipeline
-from pipeline.kubeflow.container import Declared
+from pipeline.kubeflow.container import INLINE, Declared
+from pipeline.kubeflow.execution import _fit
 from pipeline.kubeflow.simulate import driver
 
 ROOT = "s3://pipelines/root"
@@ -151,6 +154,18 @@ def test_a_second_try_in_the_same_pod_starts_clean(backend: Backend, pod: Path) 
     assert "s3://old" not in stale.read_text()
     assert not left.exists()
     assert log.read_text() == "the launcher's"
+
+
+def test_code_and_the_place_of_versions_are_put_in() -> None:
+    inline = INLINE + base64.b64encode(b"archive").decode()
+    parameters = {"user_code": inline, "config": '{"keep": 5, "to": null}'}
+    _fit(parameters, {"pushed_model": [SimpleNamespace(uri="/s3/b/pushed")]})
+    assert Path(parameters["user_code"]).read_bytes() == b"archive"
+    assert json.loads(parameters["config"]) == {"keep": 5, "to": "/s3/b/pushed"}
+    again = {"user_code": inline}
+    _fit(again, {})
+    # A checkpoint is found by the parameters.
+    assert again["user_code"] == parameters["user_code"]
 
 
 def _main(declared: Declared, request: Mapping[str, Any]) -> int:

@@ -18,7 +18,7 @@ from pipeline.kubeflow.kept import DATA, MODELS, Kept
 from pipeline.kubeflow.mounts import to_path, to_uri
 
 # What the launcher notes down for itself; no properties of the artifact.
-_BOOKKEEPING = ("store_session_info", "display_name", "_kfp_workspace")
+_BOOKKEEPING = ("store_session_info", "display_name", "_kfp_")
 # Says of a looked-up artifact that there was none to be found, and of one that there was where it is kept.
 FOUND, KEPT_AS = "found", "kept_as"
 # A model's property: URI of the examples that it has learned from.
@@ -99,7 +99,7 @@ def _artifact(name: str, entry: Mapping[str, Any]) -> Any:
     artifact.uri = to_path(entry["uri"])
     artifact.id = _number(entry.get("name", ""))
     for key, value in (entry.get("metadata") or {}).items():
-        if key in _BOOKKEEPING:
+        if key.startswith(_BOOKKEEPING):
             continue
         declared = (artifact.PROPERTIES or {}).get(key)
         if declared is None:

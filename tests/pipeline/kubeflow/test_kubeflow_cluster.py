@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from itertools import islice
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from kfp_api import Api
+from kubeflow_taxi import TAXI
 
 from components.errors import UserError
+from pipeline.cli import cli
 from pipeline.kubeflow.client import TOKEN, Client
 from pipeline.kubeflow.cluster import Cluster, Schedule
 from pipeline.kubeflow.compile import Compiled
@@ -109,6 +113,28 @@ def test_a_token_goes_along_and_a_refusal_says_what_to_do(monkeypatch: pytest.Mo
 def test_what_the_server_refuses_is_told(cluster: Cluster) -> None:
     with pytest.raises(UserError, match=r"KFP only supports schema version 2\.1\.0"):
         cluster.upload("schemaVersion: 2.0.0\n")
+
+
+def test_from_the_command_line(api: Api, tmp_path: Path) -> None:
+    def call(command: str, *options: str) -> str:
+        given = ["kubeflow", command, str(TAXI), "--endpoint", api.url, "--home", str(tmp_path), *options]
+        ended = CliRunner().invoke(cli, given, standalone_mode=False)
+        assert not ended.exception, ended.output
+        return ended.output
+
+    assert "Trainer            SUCCEEDED" in call("run", "--wait", "--every", "0.01")
+    said = call("schedule", "--cron", "0 30 2 * * *", "--param", "data_span=3")
+    assert said.count("  next: ") == 5
+    assert said.count("02:30:00 UTC") == 5
+    assert api.items["recurringruns"][0]["runtime_config"] == {"parameters": {"data_span": "3"}}
+    assert "0 30 2 * * *" in call("list")
+    call("pause")
+    assert "DISABLED" in call("list")
+    call("resume")
+    assert "ENABLED" in call("list")
+    call("delete")
+    assert call("list") == "no schedules\n"
+    assert len(api.items["versions"]) == 1
 
 
 def _next(text: str, after: str, number: int = 3) -> list[str]:

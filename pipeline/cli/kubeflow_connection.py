@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ from pipeline.cli.options import project_options
 from pipeline.config import PipelineConfig
 from pipeline.kubeflow.client import Client
 from pipeline.kubeflow.cluster import Cluster, Version
+from pipeline.kubeflow.parameters import complete
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,8 +38,12 @@ class Connected:
     config: PipelineConfig
     cluster: Cluster
 
-    def upload(self) -> Version:
-        """Compiles, checks and sends the pipeline."""
+    def upload(self, parameters: Mapping[str, str] = MappingProxyType({})) -> Version:
+        """Compiles, checks and sends the pipeline.
+
+        Raises:
+          UserError: a rule is broken, or the pipeline has no such parameter.
+        """
         from pipeline.latest_data import quiet_libraries
 
         with quiet_libraries():
@@ -46,6 +52,7 @@ class Connected:
 
             compiled = compile_pipeline(self.config)
         lint.check(compiled.spec, compiled.platform)
+        complete(compiled.spec, parameters)
         for note in compiled.notes:
             click.echo(f"note: {note}", err=True)
         version = self.cluster.upload(compiled.text())
@@ -73,21 +80,6 @@ def connect(endpoint: str | None, namespace: str | None, ca: str | None, **proje
     client = Client(url, namespace or config.kubeflow.namespace, ca)
     client.check()
     return Connected(config, Cluster(client, config.name.lower()))
-
-
-def values(given: tuple[str, ...]) -> dict[str, str]:
-    """Parameters of a run, given as NAME=VALUE.
-
-    Raises:
-      UserError: one is not.
-    """
-    found = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f"expected NAME=VALUE, received {text!r}", where="--param")
-        found[name] = value
-    return found
 
 
 param_option = click.option(

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from pipeline.cli.kubeflow_connection import cluster_options, connect, param_option, values
+from pipeline.cli.kubeflow_connection import cluster_options, connect, param_option
 from pipeline.cli.options import json_option
 from pipeline.exit_codes import DONE, FAILED
+from pipeline.kubeflow.parameters import parse
 
 
 @click.command("run")
@@ -26,9 +27,9 @@ def command(parameters: tuple[str, ...], wait: bool, every: float, as_json: bool
 
     With --json, one object at the end: run_id, state, tasks (name to state), error.
     """
-    given = values(parameters)
+    given = parse(parameters)
     connected = connect(**options)
-    version = connected.upload()
+    version = connected.upload(given)
     name = f"{connected.config.name} {datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S}"
     run_id = connected.cluster.start(version, name, given, connected.config.kubeflow.root)
     if not as_json:

@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 from components.errors import UserError
-from pipeline.cli.kubeflow_connection import cluster_options, connect, param_option, values
+from pipeline.cli.kubeflow_connection import cluster_options, connect, param_option
 from pipeline.cli.options import json_option
+from pipeline.kubeflow import cron as schedules
 from pipeline.kubeflow.cluster import Schedule
-from pipeline.kubeflow.cron import parse
+from pipeline.kubeflow.parameters import parse
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -51,9 +52,9 @@ def command(
     With --json, an object: name, done, disabled, next.
     """
     trigger, times = _trigger(cron, interval)
-    given = values(parameters)
+    given = parse(parameters)
     connected = connect(**options)
-    version = connected.upload()
+    version = connected.upload(given)
     wanted = Schedule(name or connected.config.name, trigger, given, catchup, max_concurrency)
     done, disabled = connected.cluster.schedule(wanted, version, connected.config.kubeflow.root)
     if as_json:
@@ -72,7 +73,7 @@ def _trigger(cron: str | None, interval: str | None) -> tuple[dict[str, Any], li
     if bool(cron) == bool(interval):
         raise UserError("give either --cron or --interval", where="kubeflow schedule")
     if cron:
-        coming = itertools.islice(parse(cron).times(datetime.now(timezone.utc)), 5)
+        coming = itertools.islice(schedules.parse(cron).times(datetime.now(timezone.utc)), 5)
         times = [each.strftime("%a %Y-%m-%d %H:%M:%S UTC") for each in coming]
         return {"cron_schedule": {"cron": cron}}, times
     match = re.fullmatch(r"([1-9][0-9]*)([smhd])", interval or "")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.kubeflow_connection import param_option, values
+from pipeline.cli.kubeflow_connection import param_option
 from pipeline.cli.options import json_option, project_options
 from pipeline.exit_codes import DONE, FAILED, NOT_BLESSED
+from pipeline.kubeflow.parameters import parse
 
 if TYPE_CHECKING:
     from pipeline.kubeflow.simulate.run import Ended
@@ -70,7 +71,7 @@ def command(
             click.echo(f"{len(shown)}/{number}  {task.task:18} {task.seconds:6.1f} s  {task.state}")
 
     run_id = new_run_id(home)
-    outcomes = simulation.run(run_id, values(parameters), cache=not no_cache, ended=ended)
+    outcomes = simulation.run(run_id, parse(parameters), cache=not no_cache, ended=ended)
     failed = next((each for each in outcomes if each.state == "FAILED"), None)
     code = FAILED if failed else _verdict(outcomes)
     if as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -10,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from components.errors import UserError
 from pipeline.kubeflow.container import EXECUTOR_INPUT
 from pipeline.kubeflow.lint import Spec, check
 from pipeline.kubeflow.mounts import to_path
+from pipeline.kubeflow.parameters import complete
 from pipeline.kubeflow.simulate import driver
 from pipeline.kubeflow.simulate.pod import Pod, check_possible
 from pipeline.kubeflow.simulate.store import Store
@@ -86,7 +85,7 @@ class Simulation:
           cache: whether what earlier runs gave may be taken.
           ended: called with each task's end as it comes.
         """
-        values = self._parameters(parameters)
+        values = complete(self._spec.spec, parameters)
         name = self._spec.spec["pipelineInfo"]["name"]
         root = self._spec.spec.get("defaultPipelineRoot", _DEFAULT_ROOT).rstrip("/")
         logs = self._home / "logs" / run_id
@@ -103,19 +102,6 @@ class Simulation:
                 break
             given[task] = gave
         return outcomes
-
-    def _parameters(self, chosen: Mapping[str, str]) -> dict[str, Any]:
-        known = self._spec.spec["root"].get("inputDefinitions", {}).get("parameters", {})
-        for name in chosen:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                raise UserError(
-                    f"the pipeline has no parameter {name!r}"
-                    + (f", did you mean {near[0]!r}?" if near else ""),
-                    where="--param",
-                    fix=f"name one of: {', '.join(known)}",
-                )
-        return {name: chosen.get(name, each["defaultValue"]) for name, each in known.items()}
 
     def _task(
         self,

@@ -157,7 +157,10 @@ class Cluster:
 
     def schedules(self) -> list[dict[str, Any]]:
         """The schedules of the pipeline."""
-        query = {"experiment_id": self._experiment(), **self._client.scope()}
+        experiment = self._find("/experiments", "experiments", self._pipeline)
+        if experiment is None:
+            return []
+        query = {"experiment_id": experiment["experiment_id"], **self._client.scope()}
         return list(self._client.all("/recurringruns", "recurringRuns", query))
 
     def switch(self, name: str, to: str) -> list[str]:

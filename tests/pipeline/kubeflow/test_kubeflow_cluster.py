@@ -122,6 +122,8 @@ def test_from_the_command_line(api: Api, tmp_path: Path) -> None:
         assert not ended.exception, ended.output
         return ended.output
 
+    assert call("list") == "no schedules\n"
+    assert api.items["experiments"] == []
     assert "Trainer            SUCCEEDED" in call("run", "--wait", "--every", "0.01")
     said = call("schedule", "--cron", "0 30 2 * * *", "--param", "data_span=3")
     assert said.count("  next: ") == 5

@@ -103,11 +103,23 @@ def _artifact(name: str, entry: Mapping[str, Any]) -> Any:
             continue
         declared = (artifact.PROPERTIES or {}).get(key)
         if declared is None:
-            artifact.set_json_value_custom_property(key, value)
+            _set_custom(artifact, key, value)
         else:
             # JSON has no whole numbers.
             setattr(artifact, key, int(value) if declared.type.name == "INT" else value)
     return artifact
+
+
+def _set_custom(artifact: Any, key: str, value: Any) -> None:
+    """Sets a custom property of the type that the step had given it, as far as JSON tells."""
+    if isinstance(value, str):
+        artifact.set_string_custom_property(key, value)
+    elif isinstance(value, bool | dict | list) or value is None:
+        artifact.set_json_value_custom_property(key, value)
+    elif float(value).is_integer():
+        artifact.set_int_custom_property(key, int(value))
+    else:
+        artifact.set_float_custom_property(key, value)
 
 
 def _number(name: str) -> int:

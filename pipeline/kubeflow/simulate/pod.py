@@ -147,8 +147,8 @@ class Pod:
         return Path(sys.executable).parent if self.base == Path("/") else Path("/opt/headrace/.venv/bin")
 
     def _project(self) -> str:
-        """The folder to hide, unless what the pod runs lies below it."""
-        if self.hidden is None:
+        """The folder to hide; empty where it is hidden already, or what the pod runs lies below it."""
+        if self.hidden is None or PurePosixPath(self.hidden).parts[1] in self._own():
             return ""
         needed = [Path(os.path.abspath(each)) for each in (sys.prefix, sys.base_prefix, _ROOT)]
         return "" if any(each.is_relative_to(self.hidden) for each in needed) else str(self.hidden)

@@ -16,7 +16,7 @@ from pipeline.config import load_config
 from pipeline.kubeflow import entrypoint, mounts
 from pipeline.kubeflow.compile import Compiled, compile_pipeline
 from pipeline.kubeflow.container import INLINE, Declared
-from pipeline.kubeflow.execution import _fit
+from pipeline.kubeflow.execution import _artifact, _fit, metadata_of
 from pipeline.kubeflow.simulate import driver
 
 ROOT = "s3://pipelines/root"
@@ -166,6 +166,30 @@ def test_code_and_the_place_of_versions_are_put_in() -> None:
     _fit(again, {})
     # A checkpoint is found by the parameters.
     assert again["user_code"] == parameters["user_code"]
+
+
+def test_properties_come_back_as_the_steps_read_them() -> None:
+    metadata = {
+        "blessed": 1.0,
+        "reason": "why",
+        "share": 0.5,
+        "split_rows": {"train": 3},
+        "display_name": "x",
+        "_kfp_schema_title": "y",
+    }
+    artifact = _artifact("ModelBlessing", {"name": "a-b", "uri": "s3://b/x", "metadata": metadata})
+    assert artifact.uri == "/s3/b/x"
+    assert artifact.get_int_custom_property("blessed") == 1
+    assert artifact.get_string_custom_property("reason") == "why"
+    assert artifact.get_float_custom_property("share") == 0.5
+    assert artifact.get_json_value_custom_property("split_rows") == {"train": 3}
+    assert metadata_of(artifact) == {
+        "blessed": 1,
+        "reason": "why",
+        "share": 0.5,
+        "split_rows": {"train": 3.0},
+    }
+    assert artifact.id == _artifact("ModelBlessing", {"name": "a-b", "uri": "s3://b/y"}).id < 2**53
 
 
 def _main(declared: Declared, request: Mapping[str, Any]) -> int:

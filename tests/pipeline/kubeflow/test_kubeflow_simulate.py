@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,12 @@ pods = pytest.mark.skipif(not _possible(), reason="this machine gives no mount n
 
 @pods
 def test_a_pod_sees_its_own_and_no_more(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "trips.csv").write_text("a")
     claim, log = tmp_path / "claim", tmp_path / "log"
-    with Pod(tmp_path / "pod", {"/models": claim}, {"TZ": "UTC"}, hidden=project) as pod:
+    with (
+        tempfile.TemporaryDirectory(dir="/var/tmp") as project,
+        Pod(tmp_path / "pod", {"/models": claim}, {"TZ": "UTC"}, hidden=Path(project)) as pod,
+    ):
+        (Path(project) / "trips.csv").write_text("a")
         pod.path("/s3/bucket").mkdir()
         pod.path("/s3/bucket/in").write_text("fetched")
         script = (

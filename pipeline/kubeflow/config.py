@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, field_validator
 
 from components.section import Section
-
-StepName = Literal[
-    "ExampleGen",
-    "StatisticsGen",
-    "SchemaGen",
-    "ExampleValidator",
-    "Transform",
-    "Tuner",
-    "Trainer",
-    "Evaluator",
-    "InfraValidator",
-    "Pusher",
-]
+from pipeline.steps import STEPS
 
 _QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$"
 _NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
@@ -109,13 +98,23 @@ class KubeflowConfig(PodConfig):
         None, pattern=_NAME, description="of the runs, on clusters of several users"
     )
     pull_secrets: tuple[str, ...] = Field((), description="secrets that the image is pulled with")
-    steps: dict[StepName, PodConfig] = Field(
+    steps: dict[str, PodConfig] = Field(
         default_factory=dict, description="step to what is different for its pod"
     )
 
+    @field_validator("steps")
+    @classmethod
+    def _are_steps(cls, steps: dict[str, PodConfig]) -> dict[str, PodConfig]:
+        for name in steps:
+            if name not in STEPS:
+                near = difflib.get_close_matches(name, STEPS, n=1)
+                meant = f", did you mean {near[0]!r}?" if near else f"; there are {', '.join(STEPS)}"
+                raise ValueError(f"there is no step {name!r}{meant}")
+        return steps
+
     def pod(self, step: str) -> PodConfig:
         """What holds for one step: mappings and lists add up, in all else the step's own value wins."""
-        own = self.steps.get(step)  # type: ignore[call-overload]
+        own = self.steps.get(step)
         shared = {name: getattr(self, name) for name in PodConfig.model_fields}
         if own is None:
             return PodConfig(**shared)

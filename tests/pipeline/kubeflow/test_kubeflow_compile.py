@@ -166,3 +166,8 @@ def test_paths_of_this_machine_are_refused(tmp_path: Path, override: str, place:
         compile_pipeline(load_config(TAXI, [override], home=tmp_path))
     assert refused.value.where == place
     assert refused.value.fix
+
+
+def test_a_step_that_is_not_there_is_a_mistake_in_the_config() -> None:
+    with pytest.raises(UserError, match="no step 'Trainr', did you mean 'Trainer'"):
+        load_config(TAXI, ["kubeflow.steps={Trainr: {gpu: 1}}"])

@@ -32,6 +32,7 @@ from pipeline import overrides as command_line
 from pipeline.beam import BeamConfig
 from pipeline.config_problems import explain, fail, fit, near
 from pipeline.config_schema import Schema
+from pipeline.kubeflow.config import KubeflowConfig
 from pipeline.searched import check_space
 from pipeline.yaml_lines import Document, KeyPath, Problem, read
 
@@ -81,6 +82,9 @@ class PipelineConfig(Section):
     )
     push: PushConfig = Field(PushConfig(), description="where blessed models go")
     beam: BeamConfig = Field(BeamConfig(), description="which engine runs the data steps")
+    kubeflow: KubeflowConfig = Field(
+        KubeflowConfig(), description="where and how it runs on Kubeflow Pipelines"
+    )
 
     _project_dir: Path = PrivateAttr(default_factory=Path.cwd)
     _schema_name: str = PrivateAttr(SCHEMA_NAME)

@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.yaml_lines import KeyPath
 
 # What stands for the free keys of a mapping when its options are named.
-_FREE_KEY = {"features": "COLUMN", "columns": "COLUMN", "gate": "METRIC"}
+_FREE_KEY = {"features": "COLUMN", "columns": "COLUMN", "gate": "METRIC", "steps": "STEP"}
 
 
 class Schema:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pipeline.config import PipelineConfig
 
 # In the order in which a person thinks of them; the graph allows some to run at the same time.
-STEPS = (
+_ALL = (
     "ExampleGen",
     "StatisticsGen",
     "SchemaGen",
@@ -20,8 +20,10 @@ STEPS = (
     "InfraValidator",
     "Pusher",
 )
+# Those of every pipeline; there is a Tuner where the config has something to search.
+STEPS = tuple(name for name in _ALL if name != "Tuner")
 
 
 def steps_of(config: PipelineConfig) -> tuple[str, ...]:
-    """The steps of a pipeline: there is a Tuner where the config has something to search."""
-    return tuple(name for name in STEPS if name != "Tuner" or config.tune.space)
+    """The steps of one pipeline."""
+    return _ALL if config.tune.space else STEPS

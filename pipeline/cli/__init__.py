@@ -31,6 +31,7 @@ COMMANDS = {
     "rollback": "Serve the model of before again.",
     "deploy": "Render TensorFlow Serving for Docker Compose, Kubernetes or KServe; move labels.",
     "loadtest": "Measure how fast a server answers.",
+    "kubeflow": "Compile, try out, run and schedule the pipeline on Kubeflow.",
     "step": "Run one step by itself from its invocation file.",
     "doctor": "Check this machine and explain.",
 }

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pipeline.config import PipelineConfig
 
-# In the order in which a person thinks of them; the graph allows some to run at the same time.
-_ALL = (
+# All that there can be, in the order in which a person thinks of them; some may run at the same time.
+ALL_STEPS = (
     "ExampleGen",
     "StatisticsGen",
     "SchemaGen",
@@ -21,9 +21,9 @@ _ALL = (
     "Pusher",
 )
 # Those of every pipeline; there is a Tuner where the config has something to search.
-STEPS = tuple(name for name in _ALL if name != "Tuner")
+STEPS = tuple(name for name in ALL_STEPS if name != "Tuner")
 
 
 def steps_of(config: PipelineConfig) -> tuple[str, ...]:
     """The steps of one pipeline."""
-    return _ALL if config.tune.space else STEPS
+    return ALL_STEPS if config.tune.space else STEPS

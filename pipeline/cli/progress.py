@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.text import duration, state
-from pipeline.steps import STEPS
+from pipeline.steps import ALL_STEPS
 
 if TYPE_CHECKING:
     from pipeline.local.launch import Outcome
 
-_NAME_WIDTH = max(map(len, STEPS))
+_NAME_WIDTH = max(map(len, ALL_STEPS))
 # The last line that training logs of an epoch, and the most of a log's end that is looked at for it.
 _EPOCH = re.compile(r"\b(epoch \d+/\d+) .* (at most .+ left)$", re.MULTILINE)
 _END_OF_LOG = 4096

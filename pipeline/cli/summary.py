@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.steps import STEPS
+from pipeline.steps import ALL_STEPS
 
 if TYPE_CHECKING:
     from pipeline.config import PipelineConfig
@@ -35,10 +35,10 @@ def lines(
             yield f"  its report: {failed.report}"
         elif not failed.user_error:
             yield f"  its log: {failed.log or config.home / 'logs' / report.run_id}"
-        yield f"resume with: {again}" + (f" --from {failed.name}" if failed.name in STEPS else "")
+        yield f"resume with: {again}" + (f" --from {failed.name}" if failed.name in ALL_STEPS else "")
         return
     yield ""
-    for name in STEPS:
+    for name in ALL_STEPS:
         record = report.records.get(name)
         if record and record.summary:
             yield f"{name}: {_shorten(record.summary)}"

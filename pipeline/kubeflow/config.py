@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt, PositiveInt, field_validator
 
 from components.section import Section
-from pipeline.steps import STEPS
+from pipeline.steps import ALL_STEPS
 
 _QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$"
 _NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
@@ -106,9 +106,9 @@ class KubeflowConfig(PodConfig):
     @classmethod
     def _are_steps(cls, steps: dict[str, PodConfig]) -> dict[str, PodConfig]:
         for name in steps:
-            if name not in STEPS:
-                near = difflib.get_close_matches(name, STEPS, n=1)
-                meant = f", did you mean {near[0]!r}?" if near else f"; there are {', '.join(STEPS)}"
+            if name not in ALL_STEPS:
+                near = difflib.get_close_matches(name, ALL_STEPS, n=1)
+                meant = f", did you mean {near[0]!r}?" if near else f"; there are {', '.join(ALL_STEPS)}"
                 raise ValueError(f"there is no step {name!r}{meant}")
         return steps
 

@@ -20,7 +20,7 @@ from pipeline.local.lock import run_lock
 from pipeline.local.quiet import stderr_to
 from pipeline.local.workers import Workers
 from pipeline.metadata.records import StepRecord
-from pipeline.steps import STEPS
+from pipeline.steps import ALL_STEPS
 
 if TYPE_CHECKING:
     from pipeline.local.launch import Outcome
@@ -64,7 +64,7 @@ class Report:
 
     def is_system(self, name: str) -> bool:
         """Whether a node is machinery, such as a resolver, rather than a step."""
-        return name not in STEPS
+        return name not in ALL_STEPS
 
     def artifact_property(self, step: str, output: str, name: str) -> Any:
         """A custom property of a step's output; None when there is none."""

@@ -12,7 +12,7 @@ INFO:absl:epoch 4/8  0.0 s  72"""
 
 
 def test_the_last_whole_epoch(tmp_path):
-    progress = Progress("taxi", quiet=True)
+    progress = Progress("taxi", ("Trainer",), quiet=True)
     log = tmp_path / "Trainer.log"
     progress.started("Trainer", "first run", log)
     assert progress._now().plain.endswith("running: first run")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from executors import run_steps
 
@@ -49,8 +50,9 @@ def test_the_exported_model_is_not_augmented(trained):
     (name,) = model.signatures["serving_raw"].structured_input_signature[1]
     answers = [model.signatures["serving_raw"](**{name: rows})["probabilities"].numpy() for _ in range(3)]
     for answer in answers:
-        assert (answer == answers[0]).all()
-        assert (answer[::2] == answer[0]).all()
+        # Rows of a batch may differ in the last bit, by where in the batch they stand.
+        np.testing.assert_allclose(answer, answers[0], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(answer[::2], np.broadcast_to(answer[0], answer[::2].shape), atol=1e-6)
 
 
 def test_what_it_leaves(trained):

@@ -232,7 +232,7 @@ def config_of(
     fail(
         [
             *document.problems,
-            *(Problem(document.place(path), path, text) for path, text in _cross_check(config)),
+            *(Problem(document.place(path), path, text) for path, text in _cross_check(config, schema)),
         ]
     )
     return config
@@ -321,7 +321,7 @@ def _is_remote(path: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path) is not None
 
 
-def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
+def _cross_check(config: PipelineConfig, schema: Schema) -> Iterator[tuple[KeyPath, str]]:
     """What no section can see by itself: the option's path, and what is wrong."""
     for index, column in enumerate(config.data.exclude):
         if column == config.label:
@@ -360,7 +360,7 @@ def _cross_check(config: PipelineConfig) -> Iterator[tuple[KeyPath, str]]:
     if _is_remote(to) and to.partition("://")[0] not in _PUSH_SCHEMES:
         begins = ", ".join(f"{scheme}://" for scheme in _PUSH_SCHEMES)
         yield ("push", "to"), f"expected a folder, or a URL that begins with {begins}; received {to!r}"
-    yield from check_space(config, Schema(PipelineConfig.model_json_schema()).options())
+    yield from check_space(config, schema)
     named: tuple[tuple[KeyPath, str | None], ...] = (
         (("model", "build"), config.model.build),
         (("transform", "function"), config.transform.function),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -13,15 +13,18 @@ from pipeline.yaml_lines import KeyPath
 
 if TYPE_CHECKING:
     from pipeline.config import PipelineConfig
+    from pipeline.config_schema import Schema
 
 
-def check_space(config: PipelineConfig, options: Sequence[str]) -> Iterator[tuple[KeyPath, str]]:
+def check_space(config: PipelineConfig, schema: Schema) -> Iterator[tuple[KeyPath, str]]:
     """What is wrong with the search: every key must be one that training has, every value one that it takes.
 
     Args:
-      options: every option of pipeline.yaml, by its full name.
+      schema: of pipeline.yaml, which knows every option by its full name.
     """
-    known = [option for option in options if option.partition(".")[0] in SECTIONS]
+    if not config.tune.space:
+        return
+    known = [option for option in schema.options() if option.partition(".")[0] in SECTIONS]
     sections = {name: getattr(config, name) for name in SECTIONS}
     plain = {name: section.model_dump(mode="json") for name, section in sections.items()}
     for key, allowed in config.tune.space.items():

@@ -6,6 +6,8 @@ from typing import Any
 
 from tfx.dsl.components.common import resolver
 
+from components.evaluator.baseline import blessed_latest_first
+
 
 class LatestBlessedOfOtherData(resolver.ResolverStrategy):
     """Resolves `model` to the latest blessed model that was not trained on the `current` examples.
@@ -16,13 +18,9 @@ class LatestBlessedOfOtherData(resolver.ResolverStrategy):
 
     def resolve_artifacts(self, store: Any, input_dict: dict[str, list[Any]]) -> dict[str, list[Any]]:
         current = {artifact.id for artifact in input_dict["current"]}
-        models = {artifact.id: artifact for artifact in input_dict["model"]}
-        blessings = sorted(input_dict["model_blessing"], key=lambda artifact: artifact.id, reverse=True)
-        for blessing in blessings:
-            model_id = blessing.get_int_custom_property("current_model_id")
-            blessed = blessing.get_int_custom_property("blessed") == 1
-            if blessed and model_id in models and not current & _inputs_of(store, model_id):
-                return {"model": [models[model_id]], "model_blessing": [blessing], "current": []}
+        for model, blessing in blessed_latest_first(input_dict):
+            if not current & _inputs_of(store, model.id):
+                return {"model": [model], "model_blessing": [blessing], "current": []}
         return {"model": [], "model_blessing": [], "current": []}
 
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_transform as tft
-from tensorflow_transform.saved import saved_transform_io_v2
 from tfx.dsl.io import fileio
 
 from components.errors import UserError
@@ -26,6 +24,7 @@ from components.trainer.data import Rows, batches_in_memory, rows_a_block
 from components.trainer.data.blocks import row_bytes
 from components.trainer.feed import Fed, sharded_by_row
 from components.trainer.model_inputs import model_inputs
+from components.transform.on_the_fly import transformer
 from components.transform.plan import FeaturePlan
 
 _WHERE = "train.distill.teacher"
@@ -96,10 +95,7 @@ def taught_rows(files: Sequence[str], plan: FeaturePlan, graph_uri: str, train: 
     """
     assert train.distill
     teacher = Teacher(train.distill.teacher, plan)
-    transform = tft.TFTransformOutput(graph_uri)
-    loader = saved_transform_io_v2.SavedModelLoader(transform.transform_savedmodel_dir)
-    spec = transform.raw_feature_spec()
-    columns = {name: spec[name] for name in (*plan.columns, *plan.known_later)}
+    transform = transformer(graph_uri)
     parts: list[Any] = []
     left = train.input.memory * _MIB
     for file in files:
@@ -113,7 +109,7 @@ def taught_rows(files: Sequence[str], plan: FeaturePlan, graph_uri: str, train: 
                     fix="raise it, or take train.distill out",
                 )
             examples = tf.constant(serialized)
-            features = loader.apply_transform_model(tf.io.parse_example(examples, columns))
+            features = transform(examples)
             label = tf.cast(tf.reshape(features[plan.label_input], [-1, plan.label.width]), tf.float32)
             labels = tf.concat([label, teacher.logits(examples)], axis=1)
             weight = (tf.reshape(features[plan.weight_input], [-1, 1]),) if plan.weight_input else ()

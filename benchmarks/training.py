@@ -61,7 +61,6 @@ def fit(folder: Path, way: str, section: dict[str, Any]) -> float:
     import keras
 
     from components.trainer import devices, learning, models
-    from components.trainer.compiled import built
     from components.trainer.config import ModelConfig, TrainConfig
     from components.trainer.learner import learner
     from components.transform.plan import FeaturePlan
@@ -74,7 +73,7 @@ def fit(folder: Path, way: str, section: dict[str, Any]) -> float:
     with tempfile.TemporaryDirectory() as scratch:
         batches, steps, at_once = feeds(files, plan, way, train, Path(scratch))
         with used.strategy.scope():
-            model = learner(built(models.build, plan, ModelConfig()), train, rows=batches.element_spec,
+            model = learner(models.build(plan, ModelConfig()), train, rows=batches.element_spec,
                             replicas=used.replicas)  # fmt: skip
             model.compile(
                 learning.optimizer(train, steps * EPOCHS, used.precision),

@@ -11,17 +11,8 @@ from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.devices import Devices
 from components.trainer.feed import Fed
 from components.trainer.learner import learner, weights_to_serve
-from components.trainer.model_inputs import keras_inputs
 from components.trainer.models import Builder
 from components.transform.plan import FeaturePlan
-
-
-def built(build: Builder, plan: FeaturePlan, config: ModelConfig) -> keras.Model:
-    """The model with its weights: a subclassed one has none before it is called."""
-    model = build(plan, config)
-    if not model.built:
-        model(keras_inputs(plan))
-    return model
 
 
 def compiled(
@@ -38,7 +29,7 @@ def compiled(
     devices.check_batch(fed.batch_size, used.replicas, train.accumulate)
     loss = learning.loss(plan, train.loss, class_weights, soft_labels=fed.soft_labels)
     with used.strategy.scope():
-        plain = built(build, plan, config)
+        plain = build(plan, config)
         if begin:
             begin(plain)
         model = learner(
@@ -62,7 +53,7 @@ def compiled(
 def in_float32(model: keras.Model, build: Builder, plan: FeaturePlan, config: ModelConfig) -> keras.Model:
     """What is served: the same weights in float32, outside any strategy, as if trained so."""
     keras.config.set_dtype_policy("float32")
-    served = built(build, plan, config)
+    served = build(plan, config)
     served.set_weights(weights_to_serve(model))
     return served
 

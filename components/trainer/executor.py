@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import tensorflow_transform as tft
@@ -53,7 +50,7 @@ class Executor(base_executor.BaseExecutor):
         blessed = path_utils.serving_model_path(base[0].uri) if base else None
         warm = WarmStart(train.warm_start, blessed, plan, transform)
         place = checkpoints.place(self._context, input_dict, exec_properties) if train.checkpoint else None
-        with tempfile.TemporaryDirectory(dir=self._local_folder(), ignore_cleanup_errors=True) as scratch:
+        with training.scratch_folder(self._get_tmp_dir()) as scratch:
             trained = training.train(
                 {split: split_files(examples, split) for split in ("train", "eval")},
                 plan,
@@ -62,7 +59,7 @@ class Executor(base_executor.BaseExecutor):
                 models.builder(model_config, exec_properties["user_code"]),
                 used,
                 run_uri=run.uri,
-                scratch=Path(scratch),
+                scratch=scratch,
                 checkpoint=place,
                 taught=taught,
                 begin=warm.begin,
@@ -78,11 +75,6 @@ class Executor(base_executor.BaseExecutor):
             multi_worker.wait_for_all(used.strategy)
         if place:
             checkpoints.remove(place)
-
-    def _local_folder(self) -> str | None:
-        """Where TFX wants what is temporary; None, the system's own place, where that is no local folder."""
-        folder = self._get_tmp_dir()
-        return folder if os.path.isdir(folder) else None
 
 
 def _tuned(input_dict: dict) -> dict[str, Any]:

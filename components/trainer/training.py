@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,18 @@ from components.trainer.feed import evaluation, feed
 from components.trainer.fitting import Fitted, fit
 from components.trainer.models import Builder
 from components.transform.plan import FeaturePlan
+
+
+@contextlib.contextmanager
+def scratch_folder(wanted: str) -> Iterator[Path]:
+    """A local folder that goes with the block.
+
+    Args:
+      wanted: where TFX wants what is temporary; where that is no local folder, the system has one.
+    """
+    place = wanted if os.path.isdir(wanted) else None
+    with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 class Trained(NamedTuple):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -41,7 +39,7 @@ class Executor(base_executor.BaseExecutor):
         objective = _objective(tune.objective, plan)
         files = {split: split_files(examples, split) for split in ("train", "eval")}
 
-        with tempfile.TemporaryDirectory(dir=self._get_tmp_dir(), ignore_cleanup_errors=True) as scratch:
+        with training.scratch_folder(self._get_tmp_dir()) as scratch:
 
             def train(model: ModelConfig, train: TrainConfig, trial: str) -> list[float]:
                 keras.backend.clear_session()
@@ -55,7 +53,7 @@ class Executor(base_executor.BaseExecutor):
                     models.builder(model, exec_properties["user_code"]),
                     used,
                     run_uri=f"{results.uri}/logs/{trial}",
-                    scratch=Path(scratch) / trial,
+                    scratch=scratch / trial,
                 )
                 return trained.history[f"val_{objective}"]
 

@@ -13,19 +13,18 @@ from keras_tuner.engine import trial as trials
 from pydantic import ValidationError
 
 from components.errors import UserError
+from components.evaluator.config import FALLING
 from components.trainer.config import ModelConfig, TrainConfig
 from components.tuner.config import TuneConfig
 from components.tuner.space import described, hyperparameters, put, values_of
 
 # Trains, with the name of the trial, and returns the objective on the eval split after each epoch.
 Train = Callable[[ModelConfig, TrainConfig, str], list[float]]
-# Of these the least is best; of all other metrics the greatest.
-_LOSSES = ("loss", "rmse", "mae", "mse", "error")
 
 
 def direction(objective: str) -> str:
     """Whether the objective is to fall ("min") or to rise ("max")."""
-    return "min" if objective.endswith(_LOSSES) else "max"
+    return "min" if objective in FALLING else "max"
 
 
 class Search(base_tuner.BaseTuner):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from serving.asking import check_address, raw_signature
 from serving.errors import ServingError, cut
 from serving.retrying import Retries, TryAgain
 from serving.rows import Columns, Prediction, Row, to_columns, to_predictions
@@ -59,10 +60,7 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ServingError(f"got {url!r}; expected http://HOST:PORT", "the server's URL")
-        if version is not None and label:
-            raise ServingError(
-                f"got version {version} and label {label!r}; expected one of them", "the client"
-            )
+        check_address(version, label)
         self.url, self.model, self.timeout = url.rstrip("/"), model, timeout
         self._which = f"/labels/{quote(label, safe='')}" if label else ""
         if version is not None:
@@ -88,13 +86,7 @@ class Client:
         """The raw features that the model takes, and their types (`DT_STRING`, `DT_FLOAT`, `DT_INT64`)."""
         if self._inputs is None:
             signatures = self.metadata()["metadata"]["signature_def"]["signature_def"]
-            if RAW_SIGNATURE not in signatures:
-                raise ServingError(
-                    f"the model has no signature {RAW_SIGNATURE!r}; it has {', '.join(sorted(signatures))}",
-                    self._model_url(),
-                    "serve a model that headrace has exported",
-                )
-            raw = signatures[RAW_SIGNATURE]
+            raw = raw_signature(signatures, self._model_url())
             self._inputs = {name: info["dtype"] for name, info in raw["inputs"].items()}
             self._outputs = list(raw["outputs"])
         return self._inputs

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from serving.asking import check_address, raw_signature
 from serving.errors import ServingError
 from serving.retrying import Retries, TryAgain
 from serving.rows import Columns, Prediction, Row, to_columns, to_predictions
@@ -49,10 +50,7 @@ class GrpcClient:
         import grpc
         from tensorflow_serving.apis import prediction_service_pb2_grpc
 
-        if version is not None and label:
-            raise ServingError(
-                f"got version {version} and label {label!r}; expected one of them", "the client"
-            )
+        check_address(version, label)
         self.place, self.model, self.timeout = place, model, timeout
         self._version, self._label, self._retries = version, label, Retries(timeout, retries)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
@@ -80,16 +78,9 @@ class GrpcClient:
             answer = self._call(self._stub.GetModelMetadata, request)
             found = get_model_metadata_pb2.SignatureDefMap()
             answer.metadata["signature_def"].Unpack(found)
-            if RAW_SIGNATURE not in found.signature_def:
-                raise ServingError(
-                    f"the model has no signature {RAW_SIGNATURE!r}; it has "
-                    f"{', '.join(sorted(found.signature_def))}",
-                    self.place,
-                    "serve a model that headrace has exported",
-                )
+            raw = raw_signature(found.signature_def, self.place)
             self._inputs = {
-                name: types_pb2.DataType.Name(info.dtype)
-                for name, info in sorted(found.signature_def[RAW_SIGNATURE].inputs.items())
+                name: types_pb2.DataType.Name(info.dtype) for name, info in sorted(raw.inputs.items())
             }
         return self._inputs
 

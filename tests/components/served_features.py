@@ -9,10 +9,25 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.records import read_serialized, split_files
+from components.trainer import models
+from components.trainer.config import ModelConfig
+from components.trainer.export import export
 from components.transform.on_the_fly import reader
 from components.transform.plan import FeaturePlan
 
 Features = dict[str, np.ndarray]
+
+
+def untrained(made: dict[str, Any], folder: Any) -> Any:
+    """A small model that has learned nothing, exported to `folder` with the transform inside, loaded.
+
+    Args:
+      made: the artifacts up to Transform.
+    """
+    plan = FeaturePlan.load(made["transform_graph"].uri)
+    graph = tft.TFTransformOutput(made["transform_graph"].uri)
+    export(models.build(plan, ModelConfig(hidden=(4,))), plan, graph, "untrained", str(folder))
+    return tf.saved_model.load(str(folder))
 
 
 def read(artifact: Any, split: str) -> np.ndarray:

@@ -9,14 +9,9 @@ import random
 
 import numpy as np
 import pytest
-import tensorflow as tf
-import tensorflow_transform as tft
 from executors import run_steps
-from served_features import check_served_as_stored, column, transform
+from served_features import check_served_as_stored, column, transform, untrained
 
-from components.trainer import models
-from components.trainer.config import ModelConfig
-from components.trainer.export import export
 from components.transform.plan import FeaturePlan
 
 pytestmark = pytest.mark.slow
@@ -83,12 +78,9 @@ def plan(made):
 
 
 @pytest.fixture(scope="module")
-def exported(made, plan, tmp_path_factory):
-    """An untrained model with the transform inside, loaded."""
-    folder = str(tmp_path_factory.mktemp("exported"))
-    graph = tft.TFTransformOutput(made["transform_graph"].uri)
-    export(models.build(plan, ModelConfig(hidden=(4,))), plan, graph, "kinds", folder)
-    return tf.saved_model.load(folder)
+def exported(made, tmp_path_factory):
+    """An untrained model with the transform inside."""
+    return untrained(made, tmp_path_factory.mktemp("exported"))
 
 
 def _column(made, name):

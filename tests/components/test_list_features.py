@@ -8,16 +8,11 @@ import random
 
 import numpy as np
 import pytest
-import tensorflow as tf
-import tensorflow_transform as tft
 from executors import run_steps
-from served_features import check_served_as_stored, column, stored, transform
+from served_features import check_served_as_stored, column, stored, transform, untrained
 
 from components.errors import UserError
 from components.example_gen.found import Found
-from components.trainer import models
-from components.trainer.config import ModelConfig
-from components.trainer.export import export
 from components.transform.config import CategoryFeature, CrossFeature, NumbersFeature, NumericFeature
 from components.transform.infer import make_plan
 from components.transform.plan import FeaturePlan
@@ -92,12 +87,9 @@ def plan(made):
 
 
 @pytest.fixture(scope="module")
-def exported(made, plan, tmp_path_factory):
-    """An untrained model with the transform inside, loaded."""
-    folder = str(tmp_path_factory.mktemp("exported"))
-    graph = tft.TFTransformOutput(made["transform_graph"].uri)
-    export(models.build(plan, ModelConfig(hidden=(4,))), plan, graph, "lists", folder)
-    return tf.saved_model.load(folder)
+def exported(made, tmp_path_factory):
+    """An untrained model with the transform inside."""
+    return untrained(made, tmp_path_factory.mktemp("exported"))
 
 
 def _values(made, name):

@@ -121,7 +121,7 @@ def _odd_signatures(module: tf.Module) -> dict[str, Any]:
         ),
         "scalar": of(lambda x: {"total": tf.reduce_sum(_with_a_gradient(x))}, x=floats),
         "whole": of(lambda x: {"count": tf.fill([tf.size(x) * 2], 1.0)}, x=floats),
-        # Takes as many milliseconds as the largest x says, more or less: for the limits.
+        # Takes as many milliseconds as the largest x says: for the limits.
         "slow": of(lambda x: {"y": x + 0 * _spin(tf.reduce_max(x))}, x=floats),
         "half": of(lambda x: {"y": x}, x=tf.TensorSpec([None], tf.float16)),
     }
@@ -134,13 +134,14 @@ def _with_a_gradient(x: tf.Tensor) -> Any:
 
 
 def _spin(milliseconds: tf.Tensor) -> tf.Tensor:
-    def more(index: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return index + 1, total + tf.reduce_sum(
-            tf.random.stateless_uniform([100_000], [tf.cast(index, tf.int32), 2])
-        ) * 1e-9
+    """0, after so many milliseconds of the clock: as long on a fast machine as on a slow one."""
+    end = tf.timestamp() + tf.cast(milliseconds, tf.float64) / 1000
 
-    start = (tf.constant(0.0), tf.constant(0.0))
-    return tf.while_loop(lambda index, total: index < milliseconds, more, start)[1]
+    def more(index: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return index + 1, total + tf.reduce_sum(tf.random.stateless_uniform([10_000], [index, 2])) * 1e-9
+
+    start = (tf.constant(0), tf.constant(0.0))
+    return tf.while_loop(lambda index, total: tf.timestamp() < end, more, start)[1]
 
 
 def _missing(dtype: tf.DType) -> Any:

@@ -2,6 +2,8 @@
 .PHONY: help setup run test test-fast test-image lint format clean
 MAKEFLAGS += --no-print-directory
 ARGS ?=
+# Two at a time: a test is mostly one busy thread. By file, so that what a file's tests share is made once.
+TOGETHER = -n 2 --dist loadfile
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -14,13 +16,13 @@ run: setup ## run the taxi example: from data to a served model (ARGS="--set tra
 	@.venv/bin/headrace run data/taxi $(ARGS)
 
 test: setup ## run all tests (ARGS="-k name")
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest $(TOGETHER) $(ARGS)
 
 test-fast: setup ## run the tests that take no more than a few seconds each
-	@.venv/bin/python -m pytest -m "not slow" $(ARGS)
+	@.venv/bin/python -m pytest -m "not slow" $(TOGETHER) $(ARGS)
 
 test-image: setup ## run all tests on the current stack, in a Debian 13 root file system (older hosts, as root)
-	@tools/image.sh test $(ARGS)
+	@tools/image.sh test $(TOGETHER) $(ARGS)
 
 lint: setup ## check format, style and types
 	@.venv/bin/ruff format --check --quiet . || { echo "  fix: make format"; exit 1; }

@@ -26,6 +26,9 @@ class LabelSpec(BaseModel):
       task: what kind of prediction it asks for.
       classes: class names in the order of their ids; empty for regression. Of two classes the
         second is the positive one. A row of task multilabel has none, one or several of them.
+      mean: of a label that is a number, over train; Trainer finds it, and what follows.
+      spread: its standard deviation; the model answers in these, from the mean.
+      quantiles: those of the number that the model answers with; empty: one number.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -34,6 +37,9 @@ class LabelSpec(BaseModel):
     type: str
     task: Task
     classes: tuple[str, ...] = ()
+    mean: float = 0.0
+    spread: float = 1.0
+    quantiles: tuple[float, ...] = ()
 
     @property
     def width(self) -> int:

@@ -26,6 +26,7 @@ from components.section import Section
 from components.statistics_gen.config import StatisticsConfig
 from components.trainer.config import ModelConfig, TrainConfig
 from components.trainer.config.distill import PUSHED
+from components.trainer.config.loss import misfit
 from components.transform.config import CrossFeature, FeatureConfig, TransformConfig
 from components.tuner.config import TuneConfig
 from pipeline import overrides as command_line
@@ -350,6 +351,9 @@ def _cross_check(config: PipelineConfig, schema: Schema) -> Iterator[tuple[KeyPa
             yield ("features", column), "is the weight of the rows and cannot be a feature"
         elif column in config.data.exclude:
             yield ("features", column), "is excluded by data.exclude; take it out of one of the two"
+    unfit = misfit(config.train.loss, config.task) if config.task else ""
+    if unfit:
+        yield ("train", "loss"), unfit
     for metric in config.evaluate.gate or ():
         known = METRICS[config.task] if config.task else sorted(set().union(*METRICS.values()))
         if metric not in known:

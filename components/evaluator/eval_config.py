@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import config_pb2
 
-from components.evaluator.config import FALLING, METRICS, Threshold
+from components.evaluator.config import FALLING, METRICS, Threshold, share_of
 from components.evaluator.predictions import LABEL, WEIGHT
 
 # Metric to TFMA's class for it, by task: a loss is another class for two classes than for many.
@@ -108,4 +108,8 @@ def _threshold(metric: config_pb2.MetricConfig, name: str, bound: Threshold, has
             if falling
             else config_pb2.MetricDirection.HIGHER_IS_BETTER
         )
-        threshold.change_threshold.absolute.value = change if falling else -change
+        way = 1.0 if falling else -1.0
+        if isinstance(change, str):
+            threshold.change_threshold.relative.value = way * share_of(change)
+        else:
+            threshold.change_threshold.absolute.value = way * change

@@ -17,7 +17,8 @@ from tfx.utils import path_utils
 
 from components.base import BeamExecutor, say
 from components.errors import UserError
-from components.evaluator.config import DEFAULT_GATES, METRICS, EvaluateConfig
+from components.evaluator.config import DEFAULT_GATES, METRICS, OF_A_CONSTANT, EvaluateConfig
+from components.evaluator.constant import WriteConstant, constant, has_constant
 from components.evaluator.eval_config import eval_config
 from components.evaluator.gate import Verdict, judge
 from components.evaluator.predictions import LABEL, WEIGHT, Exported, Predict
@@ -56,7 +57,7 @@ class Executor(BeamExecutor):
         found = measured(evaluation.uri, tfma.CANDIDATE_KEY if compared else "", candidate)
         metrics = found.metrics
         before = measured(evaluation.uri, tfma.BASELINE_KEY, candidate).metrics if compared else None
-        verdict = judge(metrics, before, gate)
+        verdict = judge(metrics, before, gate, constant(evaluation.uri))
         if cannot:
             verdict = Verdict(verdict.blessed, f"{verdict.sentence}; {cannot}")
         _bless(blessing, verdict, model, baseline)
@@ -85,23 +86,24 @@ class Executor(BeamExecutor):
         if "weight_input" in candidate.about:
             known[WEIGHT] = candidate.about["weight_input"]
         with self._make_beam_pipeline() as pipeline:
-            _ = (
+            predicted = (
                 pipeline
                 | "Files" >> beam.Create(files)
                 | "Predict" >> beam.ParDo(Predict(models, task, known, slices))
-                | "Evaluate"
-                >> tfma.ExtractEvaluateAndWriteResults(
-                    eval_config=eval_config(
-                        task,
-                        config.slices,
-                        gate,
-                        has_baseline=len(models) > 1,
-                        weighted=WEIGHT in known,
-                        classes=len(candidate.about.get("classes", ())),
-                    ),
-                    eval_shared_model={name: _shared(name, path) for name, path in models.items()},
-                    output_path=output,
-                )
+            )
+            if has_constant(task):
+                _ = predicted | "Constant" >> WriteConstant(task, output)
+            _ = predicted | "Evaluate" >> tfma.ExtractEvaluateAndWriteResults(
+                eval_config=eval_config(
+                    task,
+                    config.slices,
+                    gate,
+                    has_baseline=len(models) > 1,
+                    weighted=WEIGHT in known,
+                    classes=len(candidate.about.get("classes", ())),
+                ),
+                eval_shared_model={name: _shared(name, path) for name, path in models.items()},
+                output_path=output,
             )
 
 
@@ -116,12 +118,18 @@ def _shared(name: str, path: str) -> tfma.types.EvalSharedModel:
 
 
 def _check_names(config: EvaluateConfig, task: str, columns: list[str]) -> None:
-    for name in config.gate or ():
+    for name, bound in (config.gate or {}).items():
         if name not in METRICS[task]:
             raise UserError(
                 f"task {task} has no metric {name!r}",
                 where="evaluate.gate",
                 fix=f"name one of: {', '.join(METRICS[task])}",
+            )
+        if bound.beats_constant and name not in OF_A_CONSTANT.get(task, ()):
+            raise UserError(
+                f"{name} of task {task} has no constant to beat",
+                where=f"evaluate.gate.{name}.beats_constant",
+                fix="give it a min or a max",
             )
     for name in (column for names in config.slices for column in names):
         if name not in columns:

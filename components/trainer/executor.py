@@ -67,7 +67,7 @@ class Executor(base_executor.BaseExecutor):
         if used.here.number == 0:
             folder = path_utils.serving_model_dir(model_artifact.uri)
             fileio.makedirs(folder)
-            export(trained.model, plan, transform, exec_properties["name"], folder)
+            export(trained.model, trained.plan, transform, exec_properties["name"], folder)
             warm.keep(trained.model, folder)
             said = f"; tuned: {space.described(tuned)}" if tuned else ""
             say(model_artifact, trained.account + warm.said + said)

@@ -20,6 +20,7 @@ from tfx.dsl.io import fileio
 
 from components.served_names import input_names
 from components.trainer.model_inputs import model_inputs
+from components.trainer.target import central, in_units
 from components.transform.plan import FeaturePlan
 
 # A dense int64 tensor has no value that means missing, so the lowest does.
@@ -50,7 +51,7 @@ class _Served(tf.Module):
         transformed = self._transform(columns)
         logits = self._model(model_inputs(self._plan, transformed), training=False)
         if self._plan.label.task == "regression":
-            return {"predictions": tf.reshape(logits, [-1])}
+            return self._numbers(in_units(logits, self._plan.label))
         names = tf.constant(self._plan.label.classes)
         classes = tf.tile(names[None, :], [tf.shape(logits)[0], 1])
         if self._plan.label.task == "multilabel":
@@ -68,6 +69,14 @@ class _Served(tf.Module):
             "classes": classes,
             "predicted_class": tf.gather(names, tf.argmax(probabilities, axis=1)),
         }
+
+    def _numbers(self, numbers: tf.Tensor) -> dict[str, tf.Tensor]:
+        label = self._plan.label
+        if not label.quantiles:
+            return {"predictions": tf.reshape(numbers, [-1])}
+        # Each quantile is learned by itself, and in order they are no worse (Chernozhukov et al. 2010).
+        numbers = tf.sort(numbers, axis=1)
+        return {"predictions": tf.reshape(central(numbers, label), [-1]), "quantiles": numbers}
 
     @_function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
     def serving_default(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -134,6 +143,8 @@ def export(
         description["weight_input"] = plan.weight.input
     if plan.label.classes:
         description["classes"] = list(plan.label.classes)
+    if plan.label.quantiles:
+        description["quantiles"] = list(plan.label.quantiles)
     fileio.makedirs(f"{folder}/assets.extra")
     with fileio.open(f"{folder}/assets.extra/headrace.json", "w") as stream:
         stream.write(json.dumps(description, indent=1))

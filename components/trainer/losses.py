@@ -1,7 +1,8 @@
 """The losses, on logits and in float32; each row's, which Keras weighs and averages.
 
 Labels are class ids int64 or numbers float32, [batch, 1], or for multilabel 0 and 1 for each class,
-[batch, classes], as Transform writes them.
+[batch, classes], as Transform writes them. The loss of a number is in the label's standard deviations, so
+that mse is 1 for who always says the mean.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class RowLoss(keras.losses.Loss):
       class_weights: one number a class, which a row's loss is multiplied by; for multilabel, what the loss
         of a class is multiplied by in the rows that have it. None: all count the same.
       soft_labels: labels of several classes are probabilities, float32 [batch, classes].
+      mean: of a label that is a number, over train.
+      spread: its standard deviation.
     """
 
     def __init__(
@@ -41,15 +44,18 @@ class RowLoss(keras.losses.Loss):
         task: str,
         class_weights: Sequence[float] | None = None,
         soft_labels: bool = False,
+        mean: float = 0.0,
+        spread: float = 1.0,
     ) -> None:
         super().__init__(name=config.chosen(task), dtype="float32")
         self._config, self._task, self._weights, self._soft = config, task, class_weights, soft_labels
+        self._mean, self._spread = mean, spread
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         logits = tf.cast(y_pred, tf.float32)
         truth = tf.cast(y_true, tf.float32)
         if self._task == "regression":
-            return self._of_numbers(truth - logits)
+            return self._of_numbers((truth - self._mean) / self._spread - logits)
         if self._task == "multiclass":
             if not self._soft:
                 truth = tf.one_hot(tf.cast(tf.reshape(y_true, [-1]), tf.int32), logits.shape[-1])
@@ -70,10 +76,10 @@ class RowLoss(keras.losses.Loss):
             case "mae":
                 rows = size
             case "huber":
-                delta = self._config.delta or 1.0
+                delta = self._config.delta / self._spread if self._config.delta else 1.0
                 rows = tf.where(size <= delta, 0.5 * error * error, delta * (size - 0.5 * delta))
             case "quantile":
-                share = self._config.quantile or 0.5
+                share = tf.constant(self._config.quantile or 0.5)
                 rows = tf.maximum(share * error, (share - 1.0) * error)
             case _:
                 rows = error * error
@@ -108,6 +114,8 @@ class RowLoss(keras.losses.Loss):
             "task": self._task,
             "class_weights": self._weights,
             "soft_labels": self._soft,
+            "mean": self._mean,
+            "spread": self._spread,
         }
 
     @classmethod
@@ -153,7 +161,8 @@ def loss(
     reason = misfit(config, plan.label.task)
     if reason:
         raise UserError(reason, where="train.loss", fix="leave train.loss out, or change it")
-    return RowLoss(config, plan.label.task, class_weights, soft_labels)
+    label = plan.label
+    return RowLoss(config, label.task, class_weights, soft_labels, mean=label.mean, spread=label.spread)
 
 
 def class_weights(config: LossConfig, plan: FeaturePlan, train_files: Sequence[str]) -> list[float] | None:

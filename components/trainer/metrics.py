@@ -6,6 +6,8 @@ from typing import Any
 
 import keras
 
+from components.label import LabelSpec
+from components.trainer.target import central, in_units
 from components.transform.plan import FeaturePlan
 
 
@@ -35,7 +37,20 @@ def metrics(plan: FeaturePlan, *, soft_labels: bool = False) -> list[keras.metri
         return [keras.metrics.CategoricalAccuracy(name="accuracy")]
     if plan.label.task == "multiclass":
         return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
-    return [keras.metrics.RootMeanSquaredError(name="rmse")]
+    return [Rmse(plan.label)]
+
+
+class Rmse(keras.metrics.RootMeanSquaredError):
+    """Of the predictions, in the label's units, where the model answers in standard deviations."""
+
+    def __init__(self, label: LabelSpec) -> None:
+        super().__init__(name="rmse")
+        self._label = label
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        return super().update_state(
+            y_true, in_units(central(y_pred, self._label), self._label), sample_weight
+        )
 
 
 def _right_classes(y_true: Any, y_pred: Any) -> Any:

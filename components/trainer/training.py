@@ -22,6 +22,7 @@ from components.trainer.distill import taught_feed
 from components.trainer.feed import evaluation, feed
 from components.trainer.fitting import Fitted, fit
 from components.trainer.models import Builder
+from components.trainer.target import with_target
 from components.transform.plan import FeaturePlan
 
 
@@ -44,11 +45,13 @@ class Trained(NamedTuple):
       model: to be served: float32, outside any strategy.
       history: what was measured to its value after each epoch.
       account: of the training, in a sentence.
+      plan: with what was found of the label.
     """
 
     model: keras.Model
     history: dict[str, list[float]]
     account: str
+    plan: FeaturePlan
 
 
 def train(
@@ -86,6 +89,7 @@ def train(
             fix="tune without distill, then train with it",
         )
     alone = used.here.workers == 1
+    plan = with_target(plan, train.loss, files["train"])
     class_weights = learning.class_weights(train.loss, plan, files["train"])
     fed = feed(files["train"], plan, train, scratch) if taught is None else taught_feed(taught, train)
     watched = evaluation(files["eval"], plan, train, scratch)
@@ -97,7 +101,7 @@ def train(
     # Workers would not agree how many steps the measurement takes.
     sides = measure(model, fed, rows_a_second=fitted.rows_a_second, seconds=fitted.seconds) if alone else None
     account = _account(fitted, served, train, used) + said_of_classes(plan, train, class_weights)
-    return Trained(served, fitted.history, account + (f"; {sides}" if sides else ""))
+    return Trained(served, fitted.history, account + (f"; {sides}" if sides else ""), plan)
 
 
 def _account(fitted: Fitted, model: keras.Model, train: TrainConfig, used: Devices) -> str:

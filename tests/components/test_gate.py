@@ -32,6 +32,10 @@ NAN = math.nan
         (0.80, 0.75, {"max_drop": 0.0}, True),
         (0.80, 0.75, {"max_rise": 0.0}, False),
         (0.80, 0.75, {"max_rise": 0.0625}, True),
+        (0.76, 0.75, {"max_rise": "2%"}, True),
+        (0.77, 0.75, {"max_rise": "2 %"}, False),
+        (0.74, 0.75, {"max_drop": "1.5%"}, True),
+        (0.73, 0.75, {"max_drop": "1.5%"}, False),
         (NAN, 0.75, {"max_drop": 1.0}, False),
         (NAN, 0.75, {"max_rise": 1.0}, False),
         (0.75, NAN, {"max_drop": 1.0}, True),  # a model that cannot be measured is no bar
@@ -74,6 +78,8 @@ def test_a_threshold_says_something_that_can_hold():
         Threshold()
     with pytest.raises(ValidationError, match="above max"):
         Threshold(min=2, max=1)
+    with pytest.raises(ValidationError, match="max_drop"):
+        Threshold(max_drop="a bit")
 
 
 def test_the_default_gates_refuse_a_coin_and_a_worse_model():
@@ -83,5 +89,21 @@ def test_the_default_gates_refuse_a_coin_and_a_worse_model():
     assert not judge({"auc": 0.7}, {"auc": 0.8}, auc).blessed
     rmse = DEFAULT_GATES["regression"]
     assert judge({"rmse": 3.0}, None, rmse).blessed
+    assert judge({"rmse": 3.03}, {"rmse": 3.0}, rmse).blessed
     assert not judge({"rmse": 3.1}, {"rmse": 3.0}, rmse).blessed
     assert not judge({"rmse": NAN}, None, rmse).blessed
+
+
+def test_a_model_must_know_more_than_a_constant():
+    accuracy, rmse = DEFAULT_GATES["multiclass"], DEFAULT_GATES["regression"]
+    assert judge({"accuracy": 0.6}, None, accuracy, {"accuracy": 0.5}).sentence == (
+        "blessed: accuracy 0.6000 (always the most frequent class 0.5000); "
+        "no blessed model to compare with yet"
+    )
+    assert judge({"accuracy": 0.5}, None, accuracy, {"accuracy": 0.5}).sentence == (
+        "not blessed: accuracy 0.5000 is no better than 0.5000, which always the most frequent class reaches"
+    )
+    assert judge({"rmse": 790.0}, None, rmse, {"rmse": 800.0, "mse": 640000.0}).blessed
+    assert judge({"rmse": 4209.0}, None, rmse, {"rmse": 800.0, "mse": 640000.0}).sentence == (
+        "not blessed: rmse 4209.0000 is no better than 800.0000, which always the mean reaches"
+    )

@@ -234,6 +234,24 @@ MISTAKES = {
         "data: {source: x, exclude: [a]}\nfeatures: {a: {kind: drop}}\n",
         ["features.a: is excluded by data.exclude"],
     ),
+    "loss of another task": (
+        "task: regression\ntrain: {loss: {name: focal}}\n",
+        [
+            "pipeline.yaml:4: train.loss: focal is no loss for task regression: choose mse, mae, huber, quantile"
+        ],
+    ),
+    "quantiles that fall": (
+        "train: {loss: {name: quantile, quantile: [0.9, 0.1]}}\n",
+        ["train.loss: quantile: several must rise, received 0.9, 0.1"],
+    ),
+    "quantile beyond 1": (
+        "train: {loss: {name: quantile, quantile: [0.1, 1.5]}}\n",
+        ["pipeline.yaml:3: train.loss.quantile: expected a number greater than 0 and below 1 or a list"],
+    ),
+    "percent": (
+        "evaluate: {gate: {auc: {max_drop: 5 percent}}}\n",
+        ["pipeline.yaml:3: evaluate.gate.auc.max_drop", "received '5 percent'"],
+    ),
     "no model file": ("model: {build: model.build}\n", ["model.build: there is no model.py in "]),
     "metric": (
         "evaluate: {gate: {acuracy: {min: 1}}}\n",

@@ -30,6 +30,9 @@ def _named(weights: Any) -> Any:
 ClassWeights = Annotated[Literal["balanced"] | dict[str, NonNegativeFloat], BeforeValidator(_named)]
 
 
+Quantile = Annotated[float, Field(gt=0.0, lt=1.0)]
+
+
 class LossConfig(Section):
     """What is made small."""
 
@@ -48,10 +51,14 @@ class LossConfig(Section):
         "left out: both count alike",
     )
     delta: PositiveFloat | None = Field(
-        None, description="for huber: the error from which on it counts in proportion; left out: 1"
+        None,
+        description="for huber: the error, in the label's units, from which on it counts in proportion; left "
+        "out: one standard deviation of the label",
     )
-    quantile: Annotated[float, Field(gt=0.0, lt=1.0)] | None = Field(
-        None, description="for quantile: the one to predict; left out: 0.5, the median"
+    quantile: Quantile | tuple[Quantile, ...] | None = Field(
+        None,
+        description="for quantile: the one to predict, or several, such as [0.1, 0.5, 0.9], of which the one "
+        "nearest to 0.5 is the prediction and all are in the answer; left out: 0.5, the median",
     )
     class_weights: ClassWeights | None = Field(
         None,
@@ -59,6 +66,11 @@ class LossConfig(Section):
         "train rows / (classes * train rows of the class). For multilabel it weighs the rows that have the "
         "class, and balanced is rows without / rows with it",
     )
+
+    @property
+    def quantiles(self) -> tuple[float, ...]:
+        """Those to predict where there are several; empty for one."""
+        return self.quantile if isinstance(self.quantile, tuple) else ()
 
     def chosen(self, task: str) -> str:
         """The loss's name for a task."""
@@ -77,6 +89,10 @@ class LossConfig(Section):
             fits = self.name == loss or (self.name is None and loss == "cross_entropy")
             if getattr(self, key) and not fits:
                 yield f"{key} is for name: {loss}" + (f", not for {self.name}" if self.name else "")
+        if isinstance(self.quantile, tuple) and list(self.quantile) != sorted(set(self.quantile)):
+            yield f"quantile: several must rise, received {', '.join(f'{each:g}' for each in self.quantile)}"
+        if self.quantile == ():
+            yield "quantile: the list is empty"
         if self.class_weights is not None and self.name in OF_NUMBERS:
             yield f"class_weights needs classes; {self.name} is a loss of numbers"
 

@@ -6,5 +6,7 @@ from components.transform.plan import FeaturePlan
 
 
 def output_units(plan: FeaturePlan) -> int:
-    """Logits of the model: one for two classes and for a number, else one a class."""
+    """Logits of the model: one for two classes, a number or each of its quantiles; else one a class."""
+    if plan.label.task == "regression":
+        return len(plan.label.quantiles) or 1
     return len(plan.label.classes) if plan.label.task in ("multiclass", "multilabel") else 1

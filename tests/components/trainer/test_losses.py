@@ -118,7 +118,9 @@ def made(task, options):
     return learning.loss(plan, config, learning.class_weights(config, plan, ()))
 
 
-@pytest.mark.parametrize(("task", "options", "formula"), CASES, ids=lambda each: str(each)[:50])
+@pytest.mark.parametrize(
+    ("task", "options", "formula"), CASES, ids=lambda each: "" if callable(each) else str(each)[:50]
+)
 def test_is_its_formula(task, options, formula):
     labels, outputs = {
         "binary": (YES, ONE_LOGIT),

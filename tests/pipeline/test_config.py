@@ -236,9 +236,7 @@ MISTAKES = {
     ),
     "loss of another task": (
         "task: regression\ntrain: {loss: {name: focal}}\n",
-        [
-            "pipeline.yaml:4: train.loss: focal is no loss for task regression: choose mse, mae, huber, quantile"
-        ],
+        ["pipeline.yaml:4: train.loss: focal is no loss for task regression: choose mse, mae, huber"],
     ),
     "quantiles that fall": (
         "train: {loss: {name: quantile, quantile: [0.9, 0.1]}}\n",

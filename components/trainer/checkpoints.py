@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,13 +31,19 @@ def place(context: Any, inputs: Mapping[str, Any], parameters: Mapping[str, Any]
     decides = {
         "inputs": {key: [artifact.uri for artifact in value] for key, value in inputs.items()},
         "parameters": {key: str(value) for key, value in parameters.items()},
-        # Several workers on one disk keep one each.
-        "worker": json.loads(os.environ.get("TF_CONFIG") or "{}").get("task"),
     }
     key = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:_KEY_LENGTH]
     # STEP/.system/stateful_working_dir/ID: ID is another in each run.
     step = working.rstrip("/").rsplit("/", 2)[0]
     return f"{step}/checkpoints/{key}.npz"
+
+
+def read(path: str) -> bytes | None:
+    """What an earlier process has kept; None when there was none."""
+    if not fileio.exists(path):
+        return None
+    with fileio.open(path, "rb") as stream:
+        return stream.read()
 
 
 def remove(path: str) -> None:

@@ -73,7 +73,7 @@ class Executor(base_executor.BaseExecutor):
             say(model_artifact, trained.account + warm.said + said)
         if used.here.workers > 1:
             multi_worker.wait_for_all(used.strategy)
-        if place:
+        if place and used.here.number == 0:
             checkpoints.remove(place)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from components.trainer import checkpoints, multi_worker
 from components.trainer.callbacks import (
     Checkpoint,
     EpochLine,
@@ -17,6 +18,7 @@ from components.trainer.callbacks import (
 )
 from components.trainer.config import TrainConfig
 from components.trainer.feed import Fed
+from components.trainer.rendezvous import ALONE, Place
 from components.transform.plan import FeaturePlan
 
 
@@ -44,18 +46,24 @@ def fit(
     train: TrainConfig,
     run_uri: str,
     checkpoint: str | None,
+    here: Place = ALONE,
 ) -> Fitted:
     """Trains the compiled model; afterwards it has the weights that `train.keep` asks for.
 
     Args:
       run_uri: logs go there.
       checkpoint: path of the checkpoint; None: keep none.
+      here: this process's place among the workers. All go on from what worker 0 has kept: they may have
+        been killed at different epochs, or have lost their disks.
 
     Raises:
       UserError: the loss or a weight is no number any more.
     """
     asked, watchers = callbacks(train, run_uri, train.epochs * fed.steps // fed.steps_at_once)
-    kept = Checkpoint(checkpoint, watchers)
+    found = checkpoints.read(checkpoint) if checkpoint else None
+    if here.workers > 1:
+        found = multi_worker.of_first(model.distribute_strategy, here, found)
+    kept = Checkpoint(checkpoint if here.number == 0 else None, watchers, found)
     done = kept.epochs
     line = EpochLine(fed.steps * fed.batch_size, train.epochs)
     finite = StopOnNonFinite(fed)

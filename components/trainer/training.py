@@ -96,7 +96,7 @@ def train(
     model = compiled(build, plan, model_config, train, fed, used, class_weights, begin)
     # Workers but the first leave their logs nowhere.
     logs = run_uri if used.here.number == 0 else tempfile.mkdtemp(dir=scratch)
-    fitted = fit(model, fed, watched, plan, train, logs, checkpoint)
+    fitted = fit(model, fed, watched, plan, train, logs, checkpoint, used.here)
     served = in_float32(model, build, plan, model_config)
     # Workers would not agree how many steps the measurement takes.
     sides = measure(model, fed, rows_a_second=fitted.rows_a_second, seconds=fitted.seconds) if alone else None

@@ -52,7 +52,9 @@ def execute(
         options = {"beam_pipeline_args": BeamConfig().pipeline_args()}
     made = {key: artifact(kind, folder / key) for key, kind in outputs.items()}
     (folder / "tmp").mkdir(parents=True, exist_ok=True)
-    executor(base(tmp_dir=str(folder / "tmp"), unique_id="1", **options)).Do(
+    kept = folder / ".system" / "stateful_working_dir" / "1"
+    context = base(tmp_dir=str(folder / "tmp"), unique_id="1", stateful_working_dir=str(kept), **options)
+    executor(context).Do(
         {key: [value] for key, value in inputs.items()},
         {key: [value] for key, value in made.items()},
         {

@@ -32,21 +32,24 @@ class Checkpoint(keras.callbacks.Callback):
     Args:
       path: of the one file, which is replaced as a whole; None: remember the history alone.
       watchers: name to callback that looks at the eval loss.
+      found: what the file held when the run began; None: nothing to go on from.
     """
 
-    def __init__(self, path: str | None, watchers: dict[str, keras.callbacks.Callback]) -> None:
+    def __init__(
+        self, path: str | None, watchers: dict[str, keras.callbacks.Callback], found: bytes | None
+    ) -> None:
         super().__init__()
         self._path, self._watchers = path, watchers
         self._arrays: dict[str, np.ndarray] = {}
         self._written, self._took = -math.inf, 0.0
         self._saved: dict[str, Any] = {"epochs": 0, "stopped": False, "history": {}, "watchers": {}}
-        if path and fileio.exists(path):
-            with fileio.open(path, "rb") as stream, np.load(io.BytesIO(stream.read())) as file:
+        if found:
+            with np.load(io.BytesIO(found)) as file:
                 arrays = {name: file[name] for name in file.files}
             saved = json.loads(str(arrays.pop("saved")))
             if saved["version"] == _VERSION:
                 self._saved, self._arrays = saved, arrays
-                logging.info("going on after epoch %d, from %s", self.epochs, path)
+                logging.info("going on after epoch %d", self.epochs)
 
     @property
     def epochs(self) -> int:

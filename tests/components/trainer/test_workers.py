@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +46,11 @@ def pytorchjob(number, ports):
     }
 
 
-def train_in_processes(folder, inputs, train, environments):
-    """What each process logged, after all ended well."""
+def train_in_processes(folder, inputs, train, environments, *, until=None):
+    """What each process logged, after all ended well; or were killed once the first had logged `until`."""
     running = []
     for number, environment in enumerate(environments):
-        (folder / str(number)).mkdir(parents=True)
+        (folder / str(number)).mkdir(parents=True, exist_ok=True)
         request = folder / f"{number}.json"
         request.write_text(
             json.dumps({"folder": str(folder / str(number)), "inputs": inputs, "train": train})
@@ -64,7 +65,10 @@ def train_in_processes(folder, inputs, train, environments):
             )
         )
     try:
-        codes = [process.wait(timeout=900) for process in running]
+        while until and until not in (folder / "0.log").read_text():
+            assert running[0].poll() is None
+            time.sleep(0.02)
+        codes = [0 if until else process.wait(timeout=900) for process in running]
     finally:
         for process in running:
             process.kill()
@@ -76,6 +80,10 @@ def train_in_processes(folder, inputs, train, environments):
 def epochs_told(log):
     """Loss and metrics of each epoch, without how long it took."""
     return re.findall(r"epoch \d+/\d+ .*? rows/s  (.*? val_loss [0-9.]+)", log)
+
+
+def numbers(told):
+    return [float(number) for number in re.findall(r"[0-9.]+", told)]
 
 
 def answers(folder, rows):
@@ -119,3 +127,21 @@ def test_two_workers_agree_and_learn_what_one_device_does(trained, inputs, alone
     file = next(Path(trained["examples"].uri, "Split-test").iterdir())
     rows = tf.constant(list(tf.data.TFRecordDataset(str(file), "GZIP").take(50).as_numpy_iterator()))
     np.testing.assert_allclose(answers(tmp_path / "0", rows), answers(made_alone, rows), atol=1e-5)
+
+
+def test_killed_workers_go_on_from_what_the_first_has_kept(inputs, tmp_path):
+    train = {**TRAIN, "epochs": 12}
+    ports = (free_port(), free_port())
+    environments = [tfjob(number, ports) for number in (0, 1)]
+    train_in_processes(tmp_path, inputs, train, environments, until="epoch 3/12")
+    first, second = train_in_processes(tmp_path, inputs, train, environments)
+    (begun,) = re.findall(r"going on after epoch (\d+)", first)
+    assert 2 <= int(begun) < 12
+    assert f"going on after epoch {begun}\n" in second
+    assert len(epochs_told(first)) == 12 - int(begun)
+    assert epochs_told(first) == epochs_told(second)
+    single = train_in_processes(tmp_path / "alone", inputs, train, [{}])[0]
+    for told, expected in zip(epochs_told(first), epochs_told(single)[int(begun) :], strict=True):
+        assert numbers(told) == pytest.approx(numbers(expected), abs=2e-3)
+    # The second has kept nothing, and the first cleans up.
+    assert not list(tmp_path.glob("*/.system/**/*.npz"))

@@ -156,10 +156,15 @@ class Learner(keras.Model):
         ]
 
     def _follow(self, variables: list[keras.Variable]) -> None:
-        """average = momentum * average + (1 - momentum) * weight, from the weights of the first step on."""
+        """average = momentum * average + (1 - momentum) * weight, from the weights of the first step on.
+
+        The momentum grows to what is asked for as (1 + t) / (10 + t), which soon forgets the first weights
+        (tf.train.ExponentialMovingAverage has it as num_updates).
+        """
         if not self._momentum:
             return
-        momentum = tf.where(self.optimizer.iterations.value > 1, self._momentum, 0.0)
+        step = tf.cast(self.optimizer.iterations.value, tf.float32)
+        momentum = tf.where(step > 1.0, tf.minimum(self._momentum, (1.0 + step) / (10.0 + step)), 0.0)
         for variable, average in zip(variables, self._averages):
             average.assign(momentum * average + (1.0 - momentum) * variable)
 

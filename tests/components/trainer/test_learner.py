@@ -78,12 +78,14 @@ class TestAverage:
         train = TrainConfig(learning_rate={"schedule": "constant", "peak": 0.02})
         model.compile(learning.optimizer(train, STEPS), learning.loss(PLAN))
         average = None
-        for batch in tf.data.Dataset.from_tensor_slices(ROWS).batch(16).repeat().take(STEPS):
+        batches = tf.data.Dataset.from_tensor_slices(ROWS).batch(16).repeat().take(STEPS)
+        for step, batch in enumerate(batches, 1):
             model.train_on_batch(*batch)
             now = [v.numpy() for v in model.trainable_variables]
             if average is None:
                 average = now
-            average = [self.MOMENTUM * a + (1 - self.MOMENTUM) * w for a, w in zip(average, now)]
+            momentum = min(self.MOMENTUM, (1 + step) / (10 + step))
+            average = [momentum * a + (1 - momentum) * w for a, w in zip(average, now)]
         model.set_weights(average)
         return model
 

@@ -23,8 +23,8 @@ from pipeline.kubeflow import logs
 def command(run: str, step: str | None, as_json: bool, path: str, **options: Any) -> int:
     """Print the states of the tasks of RUN, and the log of STEP.
 
-    RUN is a run's id, as `headrace kubeflow run` prints it. Without STEP: the logs of the tasks that failed or
-    still run. [PATH: the project; default: .]
+    RUN is a run's id, as `headrace kubeflow run` prints it. Without STEP: the logs of the tasks that failed
+    or still run. [default PATH: .]
 
     Exit codes: 0 done; 2 there is no such run or task, or the server has no log: then it says which command
     asks Kubernetes.
@@ -32,12 +32,14 @@ def command(run: str, step: str | None, as_json: bool, path: str, **options: Any
     With --json, an object: run_id, state, error, tasks (name, state, error, pods, log; null: not asked for or
     not to be had).
     """
+    project, task_name = path, step
     if step is not None and path == "." and Path(step, "pipeline.yaml").exists():
-        step, path = None, step
-    connected = connect(path=path, **options)
+        project, task_name = step, None
+    connected = connect(path=project, **options)
     found = connected.cluster.run(run)
     tasks = logs.tasks_of(found)
-    asked = [] if step is None and found.get("state") == "SUCCEEDED" else logs.choose(tasks, step)
+    well = task_name is None and found.get("state") == "SUCCEEDED"
+    asked = [] if well else logs.choose(tasks, task_name)
     if not as_json:
         _print_states(found, tasks)
     texts: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """The logs of a run's tasks: of the pods, as the API server or the UI's server has them.
 
-The API tells of a run's Argo nodes: `Trainer` is the task, its child is the pod's node. Logs are asked for by the
-name of the pod, which Argo makes of the workflow, the template and the node's number. The route is that of the
-API server (it has stayed at v1alpha1); through the UI's server, which does not pass that on, it is the UI's own.
+The API tells of a run's Argo nodes: `Trainer` is the task, its child is the pod's node. Logs are asked for by
+the name of the pod, which Argo makes of the workflow, the template and the node's number. The route is that
+of the API server (it has stayed at v1alpha1); the UI's server does not pass that on, and has one of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TaskState:
     Attributes:
       state: PENDING, RUNNING, SUCCEEDED, SKIPPED, FAILED, CANCELED or another of the API's.
       error: what the API says of why it failed; may be empty.
-      pods: names that its pods may have, the likeliest first; empty: it had none, as when it came from the cache.
+      pods: names that its pods may have, the likeliest first; empty: it had none, as what is cached.
     """
 
     name: str

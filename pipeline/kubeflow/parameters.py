@@ -59,8 +59,8 @@ def complete(spec: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any
             raise UserError(
                 f"{name} is {value!r}, which cannot be fetched",
                 where="--param",
-                fix="name a file or folder in a bucket, such as s3://BUCKET/FOLDER; data that is elsewhere is "
-                "another pipeline: compile it with --set data.source=…",
+                fix="name a file or folder in a bucket, such as s3://BUCKET/FOLDER; for data elsewhere "
+                "compile with --set data.source=…",
             )
     return {name: given.get(name, each["defaultValue"]) for name, each in known.items()}
 

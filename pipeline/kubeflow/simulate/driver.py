@@ -83,7 +83,7 @@ def merged(artifact: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, An
       artifact: KFP's RuntimeArtifact, as the executor was told it.
       said: what the answer has under the output's key; may be empty.
     """
-    own = next(iter(said.get("artifacts", [])), {})
+    own: Mapping[str, Any] = next(iter(said.get("artifacts", [])), {})
     return {
         "uri": own.get("uri") or artifact["uri"],
         "metadata": {**artifact["metadata"], **(own.get("metadata") or {})},

@@ -1,11 +1,12 @@
 """A task's command in a process that sees what a pod would: the image, its inputs, its claims, and no more.
 
 A mount namespace with a root of its own stands in for the container. It holds the operating system and the
-Python that runs this (or an image's root file system instead), read-only where the kernel permits it; an empty
-home, an empty /tmp and a /dev/shm of the size that Kubernetes gives; /s3, /minio and /gcs with what the launcher
-fetches; and the claims where the spec mounts them. Of this machine's other files it holds none, and what a
-command writes beside its outputs goes with the pod. The environment is empty but for what the image and the spec
-say of it. It does not stand in for two things: the image's user (here it is root), and a network of its own.
+Python that runs this (or an image's root file system instead), read-only where the kernel permits it; an
+empty home, an empty /tmp and a /dev/shm of the size that Kubernetes gives; /s3, /minio and /gcs with what the
+launcher fetches; and the claims where the spec mounts them. Of this machine's other files it holds none, and
+what a command writes beside its outputs goes with the pod. The environment is empty but for what the image
+and the spec say of it. Two things it does not stand in for: the image's user, here it is root, and a network
+of its own.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _PACKAGES = ("components", "pipeline", "serving")
 _OWN = (*FOLDERS, "tmp")
 # As in Dockerfile.
 _HOME = "/home/headrace"
-# Arguments: the pod's folder, the root file system, the checkout, the folders that Python needs with `:` between
-# them, the number of claims, a folder and a mount point for each, the command.
+# Arguments: the pod's folder, the root file system, the checkout, the folders that Python needs with `:`
+# between them, the number of claims, a folder and a mount point for each, the command.
 _SCRIPT = """
 set -e
 pod=$1 base=$2 checkout=$3 needed=$4 claims=$5

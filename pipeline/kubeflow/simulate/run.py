@@ -186,13 +186,15 @@ class Simulation:
         parameters = driver.output_parameters(outputs, said, pod.path)
         missing = [key for key, value in parameters.items() if value is None]
         if missing:
-            return _refuse(log, f"the launcher: no value for the output parameter {missing[0]!r}")
+            _refuse(log, f"no value for the output parameter {missing[0]!r}")
+            return None
         shutil.copyfile(log, pod.path(to_path(outputs["artifacts"][driver.LOGS]["artifacts"][0]["uri"])))
         artifacts = {}
         for key, value in outputs["artifacts"].items():
             artifact = driver.merged(value["artifacts"][0], said.get("artifacts", {}).get(key, {}))
             if not artifact["uri"].startswith(self._root):
-                return _refuse(log, f"the launcher: {artifact['uri']} is not below {self._root}")
+                _refuse(log, f"{artifact['uri']} is not below {self._root}")
+                return None
             self._store.keep(artifact["uri"], pod)
             artifacts[key] = {**artifact, "name": self._store.new_name()}
         # The next task is given all but the log.
@@ -201,5 +203,6 @@ class Simulation:
 
 
 def _refuse(log: Path, what: str) -> None:
+    """Notes why the launcher would end a task whose command has succeeded."""
     with open(log, "a", encoding="utf-8") as stream:
-        stream.write(f"{what}\n")
+        stream.write(f"error: the launcher: {what}\n")

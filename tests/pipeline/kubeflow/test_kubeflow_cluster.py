@@ -39,7 +39,7 @@ def test_the_same_content_is_sent_once(api: Api, cluster: Cluster, full: Compile
     assert first.new
     again = cluster.upload(full.text())
     assert (again.version_id, again.new) == (first.version_id, False)
-    other = cluster.upload(full.text() + "\n")
+    other = cluster.upload(full.text().replace("registry.example/headrace:1", "registry.example/headrace:2"))
     assert other.pipeline_id == first.pipeline_id
     assert other.version_id != first.version_id
     assert len(api.items["pipelines"]) == 1
@@ -54,7 +54,10 @@ def test_a_run_is_followed_to_its_end(api: Api, cluster: Cluster, full: Compiled
     seen: list[tuple[str, str]] = []
     ended = cluster.follow(run_id, lambda *state: seen.append(state), seconds=0.01)
     assert ended["state"] == "SUCCEEDED"
-    assert seen == [("Trainer", "PENDING"), ("Trainer", "RUNNING"), ("Trainer", "SUCCEEDED")]
+    # Of the workflow's nodes, its tasks: no drivers, no containers, not the workflow itself.
+    assert {task for task, _ in seen} == set(full.spec["root"]["dag"]["tasks"])
+    states = [state for task, state in seen if task == "Trainer"]
+    assert states == ["PENDING", "RUNNING", "SUCCEEDED"]
 
 
 def test_a_schedule_is_made_once_and_replaced_when_it_differs(
@@ -112,7 +115,21 @@ def test_a_token_goes_along_and_a_refusal_says_what_to_do(monkeypatch: pytest.Mo
 
 def test_what_the_server_refuses_is_told(cluster: Cluster) -> None:
     with pytest.raises(UserError, match=r"KFP only supports schema version 2\.1\.0"):
-        cluster.upload("schemaVersion: 2.0.0\n")
+        cluster.upload("schemaVersion: 2.0.0\npipelineInfo: {name: taxi}\n")
+
+
+def test_clusters_of_several_users_are_told_the_namespace(full: Compiled) -> None:
+    api = Api(multi_user=True)
+    try:
+        with pytest.raises(UserError, match="Namespace cannot be empty"):
+            Cluster(Client(api.url), "taxi").start(
+                Cluster(Client(api.url), "taxi").upload(full.text()), "now", {}, None
+            )
+        cluster = Cluster(Client(api.url, namespace="me"), "taxi")
+        cluster.start(cluster.upload(full.text()), "now", {}, None)
+        assert api.items["experiments"][0]["namespace"] == "me"
+    finally:
+        api.stop()
 
 
 def test_from_the_command_line(api: Api, tmp_path: Path) -> None:
@@ -136,7 +153,8 @@ def test_from_the_command_line(api: Api, tmp_path: Path) -> None:
     assert "ENABLED" in call("list")
     call("delete")
     assert call("list") == "no schedules\n"
-    assert len(api.items["versions"]) == 1
+    # The server makes one with the pipeline, and names it after that.
+    assert [each["display_name"] == "taxi" for each in api.items["versions"]] == [True, False]
 
 
 def _next(text: str, after: str, number: int = 3) -> list[str]:

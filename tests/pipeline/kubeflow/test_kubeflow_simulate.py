@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ import pytest
 from kubeflow_taxi import TAXI
 
 from components.errors import UserError
-from pipeline.kubeflow.simulate import driver
+from pipeline.kubeflow.simulate import driver, placeholders
 from pipeline.kubeflow.simulate.pod import Pod, check_possible
 from pipeline.kubeflow.simulate.run import Simulation
+from pipeline.kubeflow.simulate.store import Store
 
 
 def _possible() -> bool:
@@ -33,29 +33,34 @@ pods = pytest.mark.skipif(not _possible(), reason="this machine gives no mount n
 @pods
 def test_a_pod_sees_its_own_and_no_more(tmp_path: Path) -> None:
     claim, log = tmp_path / "claim", tmp_path / "log"
-    with (
-        tempfile.TemporaryDirectory(dir="/var/tmp") as project,
-        Pod(tmp_path / "pod", {"/models": claim}, {"TZ": "UTC"}, hidden=Path(project)) as pod,
-    ):
-        (Path(project) / "trips.csv").write_text("a")
+    (tmp_path / "trips.csv").write_text("a")
+    # The projects of the checkout, someone's home, what other programs keep: none of it is in a pod.
+    hidden = [str(tmp_path), str(TAXI), "/var/tmp", "/var/lib", "/opt", "/srv", "/mnt", "/run"]
+    with Pod(tmp_path / "pod", {"/models": claim}, {"TZ": "UTC"}) as pod:
         pod.path("/s3/bucket").mkdir()
         pod.path("/s3/bucket/in").write_text("fetched")
-        script = (
-            f"cat /s3/bucket/in; ls -A /tmp /gcs {project}; env; "
-            "echo kept >/models/x; echo out >/s3/bucket/out"
-        )
-        assert pod.run(["sh", "-c", script], log) == 0
+        lines = [
+            "cat /s3/bucket/in",
+            "echo; pwd; ls -A . /tmp /gcs /dev/shm",
+            *(
+                f"find {folder} -type f 2>/dev/null | grep -v -e ^{sys.base_prefix} -e /.venv/"
+                for folder in hidden
+            ),
+            "env",
+            "touch /usr/x 2>&1",
+            "echo kept >/models/x; echo out >/s3/bucket/out; echo lost >$HOME/x; echo lost >/dev/shm/x",
+        ]
+        assert pod.run(["sh", "-c", "\n".join(lines)], log) == 0
         assert pod.path("/s3/bucket/out").read_text() == "out\n"
-    said = log.read_text()
-    assert "fetched" in said
-    assert "trips.csv" not in said
-    assert sorted(line.split("=")[0] for line in said.splitlines() if "=" in line) == [
-        "HOME",
-        "LANG",
-        "PATH",
-        "PWD",
-        "TZ",
+    said = log.read_text().splitlines()
+    start = said.index("fetched")
+    variables = next(number for number, line in enumerate(said) if "=" in line)
+    listed = [".:", "", "/tmp:", "", "/gcs:", "", "/dev/shm:"]
+    assert said[start + 1 : variables] == ["/home/headrace", *listed]
+    assert sorted(line.split("=")[0] for line in said if "=" in line) == [
+        *("HOME", "LANG", "PATH", "PWD", "PYTHONUNBUFFERED", "TZ"),
     ]
+    assert "Read-only file system" in said[-1]
     assert (claim / "x").read_text() == "kept\n"
     assert not (tmp_path / "pod").exists()
 
@@ -82,6 +87,48 @@ def test_the_cache_goes_by_what_the_driver_goes_by(spec: dict[str, Any]) -> None
     assert fingerprint("b.csv", "i:1", ["c"], "s3://b/1") != first
     assert fingerprint("a.csv", "i:2", ["c"], "s3://b/1") != first
     assert fingerprint("a.csv", "i:1", ["d"], "s3://b/1") != first
+
+
+def test_placeholders_are_filled_as_the_launcher_fills_them() -> None:
+    request = {
+        "inputs": {
+            "artifacts": {"x": {"artifacts": [{"uri": "s3://b/x"}]}},
+            "parameterValues": {"n": 3.0, "r": 0.5, "b": True, "l": [1, "a"], "s": "{{$}}"},
+        },
+        "outputs": {
+            "artifacts": {"y": {"artifacts": [{"uri": "minio://b/y"}]}},
+            "parameters": {"p": {"outputFile": "/tmp/p"}},
+        },
+    }
+    places = [
+        "{{$.inputs.artifacts['x'].uri}} {{$.inputs.artifacts['x'].path}}",
+        "{{$.outputs.artifacts['y'].path}} {{$.outputs.parameters['p'].output_file}}",
+        *(f"{{{{$.inputs.parameters['{key}']}}}}" for key in "nrbl"),
+    ]
+    filled = ["s3://b/x /s3/b/x", "/minio/b/y /tmp/p", "3", "0.5", "true", '[1,"a"]']
+    assert placeholders.fill(places, request) == filled
+    assert json.loads(placeholders.fill(["{{$}}"], request)[0]) == request
+
+
+def test_an_output_parameter_is_in_the_answer_or_in_its_file(tmp_path: Path) -> None:
+    outputs = {"parameters": {key: {"outputFile": f"/{key}"} for key in "abc"}}
+    (tmp_path / "b").write_text("file")
+    found = driver.output_parameters(
+        outputs, {"parameterValues": {"a": "answer"}}, lambda path: tmp_path / path[1:]
+    )
+    assert found == {"a": "answer", "b": "file", "c": None}
+
+
+def test_storage_keeps_files_and_no_folders(tmp_path: Path) -> None:
+    store, pod = Store(tmp_path / "home"), Pod(tmp_path / "pod")
+    made = pod.path("/s3/b/x")
+    (made / "empty").mkdir(parents=True)
+    (made / "deep").mkdir()
+    (made / "deep" / "file").write_text("a")
+    store.keep("s3://b/x", pod)
+    other = Pod(tmp_path / "other")
+    store.fetch("s3://b/x", other)
+    assert [path.name for path in other.path("/s3/b/x").rglob("*")] == ["deep", "file"]
 
 
 @pods

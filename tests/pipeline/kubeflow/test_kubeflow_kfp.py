@@ -63,7 +63,8 @@ def test_pods_are_as_kubeflows_extension_for_kubernetes_has_them(tmp_path: Path)
     kubernetes = pytest.importorskip("kfp.kubernetes.kubernetes_executor_config_pb2")
     everything = (
         "kubeflow={claims: [{name: models, mount: /models}], node_selector: {gpu: a100}, "
-        "timeout_seconds: 60, pull_secrets: [registry], secrets: [{name: a, env: {TOKEN: key}}, {name: b, mount: /secrets/b}], "
+        "timeout_seconds: 60, pull_secrets: [registry], "
+        "secrets: [{name: a, env: {TOKEN: key}}, {name: b, mount: /secrets/b}], "
         "tolerations: [{key: gpu, value: a, effect: NoExecute, seconds: 30}, {operator: Exists}]}"
     )
     compiled = compile_pipeline(load_config(TAXI, [everything], home=tmp_path))

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from kubeflow_taxi import ALL_OF_IT, TAXI
 
 from components.errors import UserError
+from pipeline.cli import cli
 from pipeline.config import load_config
 from pipeline.kubeflow import lint
 from pipeline.kubeflow.compile import Compiled, compile_pipeline
@@ -187,6 +189,24 @@ def test_paths_of_this_machine_are_refused(tmp_path: Path, override: str, place:
         compile_pipeline(load_config(TAXI, [override], home=tmp_path))
     assert refused.value.where == place
     assert refused.value.fix
+
+
+def test_no_secret_is_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "HEADRACE_KUBEFLOW_TOKEN", "PGPASSWORD"):
+        monkeypatch.setenv(name, "hunter2")
+    kept = tmp_path / "kubeflow" / "secrets" / "storage" / "key"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("hunter2")
+    text = compile_pipeline(load_config(TAXI, ALL_OF_IT, home=tmp_path)).text()
+    assert "AWS_SECRET_ACCESS_KEY" in text
+    assert "hunter2" not in text
+    given = ["--set", "data.source=postgresql://me:hunter2@db/rides?query=trips", "--home", str(tmp_path)]
+    output = tmp_path / "taxi.yaml"
+    ended = CliRunner().invoke(cli, ["kubeflow", "compile", str(TAXI), *given, "-o", str(output)])
+    assert isinstance(ended.exception, UserError)
+    assert "kubeflow.secrets" in str(ended.exception)
+    assert "hunter2" not in f"{ended.output}{ended.exception}"
+    assert not output.exists()
 
 
 def test_a_step_that_is_not_there_is_a_mistake_in_the_config() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from itertools import islice
@@ -155,6 +157,34 @@ def test_from_the_command_line(api: Api, tmp_path: Path) -> None:
     assert call("list") == "no schedules\n"
     # The server makes one with the pipeline, and names it after that.
     assert [each["display_name"] == "taxi" for each in api.items["versions"]] == [True, False]
+
+
+def test_the_guides_six_commands(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (TAXI.parents[1] / "docs" / "kubeflow.md").read_text()
+    config = re.search(r"```yaml\n(.*?)```", guide, re.DOTALL)[1]
+    (tmp_path / "pipeline.yaml").write_text(f"name: taxi\nlabel: big_tipper\n{config}")
+    lines = re.findall(r"^    headrace (kubeflow [^#\n]*)", guide.split("## What is there")[0], re.MULTILINE)
+    assert [line.split()[1] for line in lines] == [
+        *("image", "compile", "simulate", "upload", "run", "schedule"),
+    ]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pipeline.cli.kubeflow_image._engine", lambda: "/usr/bin/docker")
+    more = {"image": ["--dry-run"], "simulate": ["--help"], "run": ["--every", "0.01"]}
+    said = {}
+    for line in lines:
+        words = shlex.split(line)
+        cluster = ["--endpoint", api.url] if words[1] in ("upload", "run", "schedule") else []
+        ended = CliRunner().invoke(cli, [*words, *more.get(words[1], []), *cluster], standalone_mode=False)
+        assert ended.exit_code == 0, (line, ended.output, ended.exception)
+        said[words[1]] = ended.output
+    assert "docker push registry.example/headrace:1" in said["image"]
+    assert "data_source=s3://rides/trips" in said["compile"]
+    assert (tmp_path / "taxi.yaml").is_file()
+    assert "Trainer            SUCCEEDED" in said["run"]
+    assert "made: " in said["schedule"]
+    (schedule,) = api.bodies["recurringruns"]
+    assert schedule["trigger"] == NIGHTLY
+    assert schedule["runtime_config"]["pipeline_root"] == "s3://pipelines/headrace"
 
 
 def _next(text: str, after: str, number: int = 3) -> list[str]:

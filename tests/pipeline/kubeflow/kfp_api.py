@@ -7,6 +7,7 @@ import email.parser
 import email.policy
 import json
 import re
+import ssl
 import threading
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -63,6 +64,10 @@ class Api:
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def encrypt(self, context: ssl.SSLContext) -> None:
+        """Lets it speak TLS from now on."""
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def answer(self, method: str, path: str, query: dict[str, str], raw: bytes, kind: str) -> Answer:
         if path == "/healthz":

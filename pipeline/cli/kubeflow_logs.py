@@ -46,7 +46,7 @@ def command(run: str, step: str | None, as_json: bool, path: str, **options: Any
     refused: list[UserError] = []
     for task in asked:
         try:
-            texts[task.name] = connected.cluster.log(run, task)
+            texts[task.name] = connected.cluster.log(found, task)
         except UserError as error:
             refused.append(error)
             continue

@@ -127,9 +127,9 @@ class Cluster:
         """A run, with its `state` and its `run_details`."""
         return self._client.call("GET", f"/runs/{run_id}")
 
-    def log(self, run_id: str, task: logs.TaskState) -> str:
+    def log(self, run: Mapping[str, Any], task: logs.TaskState) -> str:
         """What a task of a run has printed."""
-        return logs.read(self._client, run_id, task)
+        return logs.read(self._client, run, task)
 
     def schedule(self, wanted: Schedule, version: Version, root: str | None) -> tuple[str, list[str]]:
         """Makes a schedule as it is wanted; one that is so already stays as it is.

@@ -89,18 +89,26 @@ def choose(tasks: Sequence[TaskState], step: str | None) -> list[TaskState]:
     return found
 
 
-def read(client: Client, run_id: str, task: TaskState) -> str:
+def read(client: Client, run: Mapping[str, Any], task: TaskState) -> str:
     """A task's log.
+
+    Args:
+      client: the connection.
+      run: as the API has it.
+      task: one of its tasks.
 
     Raises:
       UserError: the server has none; the fix is the command that asks Kubernetes.
     """
     refused: UserError | None = None
-    namespace = {"podnamespace": client.namespace} if client.namespace else {}
+    run_id = run["run_id"]
+    # By the day the UI's server finds logs that were archived.
+    more = {"createdat": run.get("created_at", "")[:10], "podnamespace": client.namespace or ""}
+    more = {name: value for name, value in more.items() if value}
     for pod in task.pods:
         for path, query in (
             (f"/apis/v1alpha1/runs/{run_id}/nodes/{pod}/log", None),
-            ("/k8s/pod/logs", {"podname": pod, "runid": run_id, **namespace}),
+            ("/k8s/pod/logs", {"podname": pod, "runid": run_id, **more}),
         ):
             try:
                 text = client.text(path, query)

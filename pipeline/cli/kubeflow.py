@@ -15,6 +15,7 @@ COMMANDS = {
     "tfjob": "Print a TFJob for a Trainer on several workers.",
     "upload": "Send the pipeline to the cluster.",
     "run": "Run the pipeline on the cluster.",
+    "logs": "Show how a run's tasks are, and what they have printed.",
     "schedule": "Run the pipeline at times, or every so often.",
     "list": "List the pipeline's schedules.",
     "pause": "Disable a schedule.",

@@ -60,7 +60,6 @@ def command(
         compiled.platform,
         home,
         base=Path(rootfs or "/").absolute(),
-        project=config.project_dir,
     )
     number = len(compiled.spec["root"]["dag"]["tasks"])
     shown: list[str] = []

@@ -77,23 +77,18 @@ class Client:
         """The namespace as a query, where there is one."""
         return {"namespace": self.namespace} if self.namespace else {}
 
+    def text(self, path: str, query: Mapping[str, Any] | None = None) -> str:
+        """What the server has at a path below the endpoint, as text; not only the API's.
+
+        Raises:
+          UserError: it cannot be reached, or has no such thing.
+        """
+        return self._bytes("GET", path, None, "text/plain", query).decode(errors="replace")
+
     def _send(
         self, method: str, path: str, data: bytes | None, kind: str, query: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        url = self.endpoint.rstrip("/") + _API + path + (f"?{parse.urlencode(query)}" if query else "")
-        asked = request.Request(url, data=data, method=method, headers=self._headers(kind))
-        try:
-            context = ssl.create_default_context(cafile=self.ca) if url.startswith("https:") else None
-            with request.urlopen(asked, timeout=_SECONDS, context=context) as answer:
-                text = answer.read()
-        except error.HTTPError as refused:
-            raise self._refused(method, path, refused) from None
-        except (OSError, ValueError) as problem:
-            raise UserError(
-                f"cannot be reached: {getattr(problem, 'reason', problem)}",
-                where=self.endpoint,
-                fix="give --endpoint the URL of Kubeflow Pipelines, such as a port-forward to ml-pipeline-ui",
-            ) from None
+        text = self._bytes(method, _API + path, data, kind, query)
         try:
             return json.loads(text) if text else {}
         except ValueError:
@@ -103,8 +98,26 @@ class Client:
                 fix=f"put a token into {TOKEN}, or the browser's cookies into {COOKIES}",
             ) from None
 
+    def _bytes(
+        self, method: str, path: str, data: bytes | None, kind: str, query: Mapping[str, Any] | None
+    ) -> bytes:
+        url = self.endpoint.rstrip("/") + path + (f"?{parse.urlencode(query)}" if query else "")
+        asked = request.Request(url, data=data, method=method, headers=self._headers(kind))
+        try:
+            context = ssl.create_default_context(cafile=self.ca) if url.startswith("https:") else None
+            with request.urlopen(asked, timeout=_SECONDS, context=context) as answer:
+                return answer.read()
+        except error.HTTPError as refused:
+            raise self._refused(method, path.removeprefix(_API), refused) from None
+        except (OSError, ValueError) as problem:
+            raise UserError(
+                f"cannot be reached: {getattr(problem, 'reason', problem)}",
+                where=self.endpoint,
+                fix="give --endpoint the URL of Kubeflow Pipelines, such as a port-forward to ml-pipeline-ui",
+            ) from None
+
     def _headers(self, kind: str) -> dict[str, str]:
-        found = {"Content-Type": kind, "Accept": "application/json"}
+        found = {"Content-Type": kind, "Accept": "application/json, text/plain"}
         token = os.environ.get(TOKEN, "")
         if not token and _IN_CLUSTER.is_file():
             token = _IN_CLUSTER.read_text().strip()

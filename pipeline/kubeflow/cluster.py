@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.errors import UserError
+from pipeline.kubeflow import logs
 from pipeline.kubeflow.client import Client
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELED", "SKIPPED")
@@ -113,15 +114,22 @@ class Cluster:
         """
         seen: dict[str, str] = {}
         while True:
-            run = self._client.call("GET", f"/runs/{run_id}")
-            for task in (run.get("run_details") or {}).get("task_details") or []:
-                name, state = task.get("display_name", ""), task.get("state", "")
-                if name and state and seen.get(name) != state:
-                    seen[name] = state
-                    changed(name, state)
+            run = self.run(run_id)
+            for task in logs.tasks_of(run):
+                if task.state and seen.get(task.name) != task.state:
+                    seen[task.name] = task.state
+                    changed(task.name, task.state)
             if run.get("state") in _ENDED:
                 return run
             time.sleep(seconds)
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        """A run, with its `state` and its `run_details`."""
+        return self._client.call("GET", f"/runs/{run_id}")
+
+    def log(self, run: Mapping[str, Any], task: logs.TaskState) -> str:
+        """What a task of a run has printed."""
+        return logs.read(self._client, run, task)
 
     def schedule(self, wanted: Schedule, version: Version, root: str | None) -> tuple[str, list[str]]:
         """Makes a schedule as it is wanted; one that is so already stays as it is.

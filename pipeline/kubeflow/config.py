@@ -79,8 +79,8 @@ class KubeflowConfig(PodConfig):
     )
     root: str | None = Field(
         None,
-        pattern=r"^(s3|gs|minio)://[^/]+",
-        description="where artifacts go; left out: the cluster's own place",
+        pattern=r"^(s3|gs|minio)://[^/?*\[\s]+(/[^?*\[\s]*)?$",
+        description="where artifacts go, such as s3://bucket/folder; left out: the cluster's own place",
     )
     keep: str | None = Field(
         None,

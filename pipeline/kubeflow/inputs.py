@@ -13,7 +13,7 @@ from pipeline.code import UserCode, keep_user_code
 from pipeline.config import PipelineConfig
 from pipeline.inputs import RunInputs
 from pipeline.kubeflow.container import INLINE
-from pipeline.kubeflow.mounts import is_object
+from pipeline.kubeflow.mounts import has_name, is_object
 from pipeline.reviewed_schema import reviewed_text
 
 # Bytes of an archive: with all else that a task gets it goes into one argument, and Linux takes 128 KiB.
@@ -88,6 +88,14 @@ def check_reachable(config: PipelineConfig) -> None:
                 fix="name the folder that holds train/, eval/ and test/ as data.source",
             )
         _check(each.removeprefix("sqlite:///"), where, config, "ExampleGen")
+    fetched, inside = source_of(config)
+    if is_object(fetched) and not has_name(fetched):
+        bucket = fetched.rstrip("/")
+        raise UserError(
+            f"{bucket} is a whole bucket, of which the launcher fetches nothing",
+            where="data.source",
+            fix=f"put the data into a folder of the bucket, such as {bucket}/data/{inside}".rstrip("/"),
+        )
     if config.validation.serving_log:
         log = str(config.located_validation.serving_log)
         if is_object(log):

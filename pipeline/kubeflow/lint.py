@@ -13,7 +13,7 @@ from typing import Any
 
 from components.errors import UserError
 from pipeline.kubeflow.container import EXECUTOR_INPUT, MODULE, Declared
-from pipeline.kubeflow.mounts import FOLDERS
+from pipeline.kubeflow.mounts import FOLDERS, has_name, is_object
 
 _MOST_BYTES = 1_000_000  # etcd takes 1.5 MB for a workflow, and Argo adds to the spec
 _MOST_ARGUMENT = 120_000  # Linux takes 131,072 bytes in one argument; the artifacts of a task are in it, too
@@ -24,6 +24,8 @@ _SECRET_NAME = re.compile(r"password|passwd|secret|token|access_?key|api_?key|cr
 _SECRET_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^/\s:@]+:[^/\s@]+@")
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?s")
 _TITLE = re.compile(r"title: \S+")
+_TAKEN = re.compile(r"\{\{|\$\$|\$\([A-Za-z_][-.\w]*\)")
+_ROOT = re.compile(r"(gs|s3|minio)://[^/?*\[\s]+(/[^?*\[\s]*)?")
 
 Found = Iterator[tuple[str, str]]
 
@@ -217,11 +219,38 @@ def check_parameters(spec: Spec) -> Found:
                 yield f"{name}.{key}", f"the run has no parameter {runtime}"
 
 
+def check_importers(spec: Spec) -> Found:
+    """What is fetched has a name in its bucket: of a whole bucket the launcher fetches nothing."""
+    for name, task in spec.tasks.items():
+        executor = spec.executors.get(spec.component_of(name).get("executorLabel", ""), {})
+        uri = executor.get("importer", {}).get("artifactUri", {})
+        given = task.get("inputs", {}).get("parameters", {}).get(uri.get("runtimeParameter", ""), {})
+        of_run = spec._root_parameters().get(given.get("componentInputParameter", ""), {})
+        found = uri.get("constant") or of_run.get("defaultValue", "")
+        if "importer" in executor and not (is_object(found) and has_name(found)):
+            yield name, f"received {found!r}"
+
+
+def check_root(spec: Spec) -> Found:
+    """Artifacts go to gs://, s3:// or minio://, to a path without the characters of patterns."""
+    root = spec.spec.get("defaultPipelineRoot", "")
+    if root and not _ROOT.fullmatch(root):
+        yield "defaultPipelineRoot", f"received {root!r}"
+
+
 def check_placeholders(spec: Spec) -> Found:
-    """Double braces stand for the executor input only: Argo takes all others for its own."""
+    """Braces stand for the executor input only: Argo takes {{ for its own, and Kubernetes $$ and $(NAME)."""
     for place, text in spec.constants():
-        if text != EXECUTOR_INPUT and "{{" in text:
-            yield place, "has {{ in it"
+        for found in [] if text == EXECUTOR_INPUT else _TAKEN.findall(text)[:1]:
+            yield place, f"has {found} in it"
+
+
+def check_resources(spec: Spec) -> Found:
+    """A pod asks for at least a thousandth of a core and of 1e9 bytes: smaller numbers are no quantities."""
+    for label, container in spec.containers.items():
+        for key, value in container.get("resources", {}).items():
+            if key != "accelerator" and not (isinstance(value, int | float) and value >= 0.001):
+                yield f"{label}.{key}", f"received {value!r}"
 
 
 def check_caching(spec: Spec) -> Found:
@@ -328,7 +357,10 @@ RULES: tuple[Callable[[Spec], Found], ...] = (
     check_producers,
     check_order,
     check_parameters,
+    check_importers,
+    check_root,
     check_placeholders,
+    check_resources,
     check_caching,
     check_secrets,
     check_environment,

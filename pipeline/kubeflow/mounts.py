@@ -12,6 +12,11 @@ def is_object(uri: str) -> bool:
     return uri.startswith(SCHEMES)
 
 
+def has_name(uri: str) -> bool:
+    """Whether an object's URI names something in its bucket: the launcher fetches no bucket as a whole."""
+    return bool(uri.partition("://")[2].strip("/").partition("/")[2])
+
+
 def to_path(uri: str) -> str:
     """The file or folder that a URI is in a pod; a path stays as it is."""
     for scheme, folder in _ROOTS.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from components.errors import UserError
+from pipeline.kubeflow.mounts import has_name, is_object
 
 
 def parse(given: Iterable[str]) -> dict[str, str]:
@@ -39,4 +40,39 @@ def complete(spec: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any
                 where="--param",
                 fix=f"name one of: {', '.join(known)}; what the config says is changed with --set",
             )
+    for name, value in given.items():
+        if "{{" in value:
+            raise UserError(
+                f"{name} has {{{{ in it, which the launcher and Argo take for their own", where="--param"
+            )
+    imported = _imported(spec)
+    for name, value in given.items():
+        if is_object(value) and name not in imported:
+            raise UserError(
+                f"{name} is {value!r}, and this pipeline has nothing fetched",
+                where="--param",
+                fix=f"compile it with --set data.source={value}",
+            )
+    for name in imported:
+        value = given.get(name, known[name].get("defaultValue", ""))
+        if not is_object(value) or not has_name(value):
+            raise UserError(
+                f"{name} is {value!r}, which cannot be fetched",
+                where="--param",
+                fix="name a file or folder in a bucket, such as s3://BUCKET/FOLDER; for data elsewhere "
+                "compile with --set data.source=…",
+            )
     return {name: given.get(name, each["defaultValue"]) for name, each in known.items()}
+
+
+def _imported(spec: Mapping[str, Any]) -> list[str]:
+    """Parameters of the run that say what the launcher fetches."""
+    executors = spec.get("deploymentSpec", {}).get("executors", {})
+    found = []
+    for task in spec["root"].get("dag", {}).get("tasks", {}).values():
+        component = spec.get("components", {}).get(task["componentRef"]["name"], {})
+        uri = executors.get(component.get("executorLabel"), {}).get("importer", {}).get("artifactUri", {})
+        given = task.get("inputs", {}).get("parameters", {}).get(uri.get("runtimeParameter"), {})
+        if "componentInputParameter" in given:
+            found.append(given["componentInputParameter"])
+    return found

@@ -22,27 +22,21 @@ def step_of(task: str) -> str:
 
 
 def resources(pod: PodConfig) -> dict[str, Any]:
-    """The container's `resources`: as text, and as numbers for older backends and Vertex AI."""
+    """The container's `resources`, as the numbers that every backend, client and Vertex AI read.
+
+    Cores, and memory in units of 1e9 bytes. The backend writes a number as Go's %v does, so none is so small
+    that it would get an exponent.
+    """
     found: dict[str, Any] = {}
     for key, value in (("cpuLimit", pod.cpu), ("cpuRequest", pod.cpu_request)):
         if value:
-            found[key], found[_text_key(key)] = cores(value), value
+            found[key] = cores(value)
     for key, value in (("memoryLimit", pod.memory), ("memoryRequest", pod.memory_request)):
         if value:
-            found[key], found[_text_key(key)] = round(quantity(value) / 1e9, 6), value
+            found[key] = round(quantity(value) / 1e9, 9)
     if pod.gpu:
-        count = str(pod.gpu)
-        found["accelerator"] = {
-            "count": count,
-            "type": pod.gpu_type,
-            "resourceCount": count,
-            "resourceType": pod.gpu_type,
-        }
+        found["accelerator"] = {"count": str(pod.gpu), "type": pod.gpu_type}
     return {"resources": found} if found else {}
-
-
-def _text_key(key: str) -> str:
-    return f"resource{key[0].upper()}{key[1:]}"
 
 
 def cores(value: str) -> float:

@@ -44,7 +44,12 @@ def tfjob(config: PipelineConfig, invocation: str, outputs: str, workers: int) -
                 where=option,
                 fix="put it on a claim of kubeflow.claims, and name it as a path there",
             )
-    names = [f"claim-{number}" for number in range(len(pod.claims))]
+    # What is mounted: its volume, and where.
+    mounted = [({"persistentVolumeClaim": {"claimName": claim.name}}, claim.mount) for claim in pod.claims]
+    mounted += [
+        ({"secret": {"secretName": secret.name}}, secret.mount) for secret in pod.secrets if secret.mount
+    ]
+    names = [f"volume-{number}" for number in range(len(mounted))]
     container: dict[str, Any] = {
         "name": _CONTAINER,
         "image": config.kubeflow.image,
@@ -58,14 +63,11 @@ def tfjob(config: PipelineConfig, invocation: str, outputs: str, workers: int) -
             ),
         ],
         "resources": _resources(pod),
-        "volumeMounts": [{"name": name, "mountPath": claim.mount} for name, claim in zip(names, pod.claims)],
+        "volumeMounts": [{"name": name, "mountPath": path} for name, (_, path) in zip(names, mounted)],
     }
     spec: dict[str, Any] = {
         "containers": [{key: value for key, value in container.items() if value}],
-        "volumes": [
-            {"name": name, "persistentVolumeClaim": {"claimName": claim.name}}
-            for name, claim in zip(names, pod.claims)
-        ],
+        "volumes": [{"name": name, **volume} for name, (volume, _) in zip(names, mounted)],
         "nodeSelector": dict(pod.node_selector),
         "tolerations": [
             {("tolerationSeconds" if key == "seconds" else key): value for key, value in each}

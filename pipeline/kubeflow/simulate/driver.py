@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pipeline.kubeflow.artifact_types import SYSTEM
@@ -49,8 +50,10 @@ def executor_input(
     for key, value in inputs.get("artifacts", {}).items():
         source = value["taskOutputArtifact"]
         artifact = given[source["producerTask"]]["artifacts"][source["outputArtifactKey"]]
-        # The driver knows the type by its name only, and leaves the schema empty.
-        artifacts[key] = {"artifacts": [{**artifact, "type": {"instanceSchema": ""}}]}
+        # The driver knows the type by its name only, and leaves the schema empty. Among the properties it has
+        # what it keeps for itself in the metadata store.
+        metadata = {**artifact["metadata"], "display_name": key, "store_session_info": "{}"}
+        artifacts[key] = {"artifacts": [{**artifact, "metadata": metadata, "type": {"instanceSchema": ""}}]}
     outputs = component.get("outputDefinitions", {})
     types = {key: each["artifactType"] for key, each in outputs.get("artifacts", {}).items()}
     return {
@@ -71,6 +74,38 @@ def executor_input(
             "outputFile": OUTPUT_FILE,
         },
     }
+
+
+def merged(artifact: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """An output as the executor's answer has changed it: its URI and metadata.
+
+    Args:
+      artifact: KFP's RuntimeArtifact, as the executor was told it.
+      said: what the answer has under the output's key; may be empty.
+    """
+    own: Mapping[str, Any] = next(iter(said.get("artifacts", [])), {})
+    return {
+        "uri": own.get("uri") or artifact["uri"],
+        "metadata": {**artifact["metadata"], **(own.get("metadata") or {})},
+    }
+
+
+def output_parameters(
+    outputs: Mapping[str, Any], said: Mapping[str, Any], path: Callable[[str], Path]
+) -> dict[str, Any]:
+    """Output parameters: what the executor's answer says, else what is in their files; None: in neither.
+
+    Args:
+      outputs: of the executor input.
+      said: the executor's answer.
+      path: where a path in the pod lies.
+    """
+    found = dict(said.get("parameterValues", {}))
+    for key, value in outputs["parameters"].items():
+        file = path(value["outputFile"])
+        if key not in found:
+            found[key] = file.read_text() if file.is_file() else None
+    return found
 
 
 def _value(

@@ -1,8 +1,12 @@
 """A task's command in a process that sees what a pod would: the image, its inputs, its claims, and no more.
 
-A mount namespace with a root of its own stands in for the container: the machine's folders (or those of an
-image's root file system), with /tmp, /s3, /minio and /gcs empty but for what the launcher fetches, and the
-claims where the spec mounts them. The environment is empty but for what the spec says.
+A mount namespace with a root of its own stands in for the container. It holds the operating system and the
+Python that runs this (or an image's root file system instead), read-only where the kernel permits it; an
+empty home, an empty /tmp and a /dev/shm of the size that Kubernetes gives; /s3, /minio and /gcs with what the
+launcher fetches; and the claims where the spec mounts them. Of this machine's other files it holds none, and
+what a command writes beside its outputs goes with the pod. The environment is empty but for what the image
+and the spec say of it. Two things it does not stand in for: the image's user, here it is root, and a network
+of its own.
 """
 
 from __future__ import annotations
@@ -15,56 +19,75 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from components.errors import UserError
 from pipeline.kubeflow.mounts import FOLDERS
 
 _ROOT = Path(__file__).parents[3]
+_PACKAGES = ("components", "pipeline", "serving")
 _OWN = (*FOLDERS, "tmp")
-# Arguments: the pod's folder, the root file system, top-level names to leave out with `:` between them, the
-# checkout, the project's folder, the number of claims, a folder and a mount point for each, the command.
+# As in Dockerfile.
+_HOME = "/home/headrace"
+# Arguments: the pod's folder, the root file system, the checkout, the folders that Python needs with `:`
+# between them, the number of claims, a folder and a mount point for each, the command.
 _SCRIPT = """
 set -e
-pod=$1 base=$2 hidden=$3 checkout=$4 project=$5 claims=$6
-shift 6
+pod=$1 base=$2 checkout=$3 needed=$4 claims=$5
+shift 5
 new=$pod/root
+show() {
+  mkdir -p "$new$2"
+  mount --rbind "$1" "$new$2"
+  # Not every kernel lets a user's namespace do this.
+  mount -o remount,bind,ro "$new$2" 2>/dev/null || true
+}
 if [ "$base" = / ]; then
-  for path in /* /.[!.]*; do
-    name=${path#/}
-    case ":$hidden:" in *":$name:"*) continue ;; esac
-    if [ -L "$path" ]; then
-      cp -P "$path" "$new/$name"
-    elif [ -d "$path" ]; then
-      mkdir "$new/$name"
-      mount --rbind "$path" "$new/$name"
+  for name in bin etc lib lib32 lib64 libx32 nix sbin usr; do
+    if [ -L "/$name" ]; then
+      cp -P "/$name" "$new/$name"
+    elif [ -d "/$name" ]; then
+      show "/$name" "/$name"
     fi
   done
-  [ -z "$project" ] || mount -t tmpfs tmpfs "$new$project"
 else
   mount -t tmpfs tmpfs "$pod/layer"
   mkdir "$pod/layer/upper" "$pod/layer/work"
   mount -t overlay -o "lowerdir=$base,upperdir=$pod/layer/upper,workdir=$pod/layer/work" overlay "$new"
-  for name in proc dev sys; do mount --rbind "/$name" "$new/$name"; done
-  for name in components pipeline serving; do
-    mkdir -p "$new/headrace/$name"
-    mount --bind "$checkout/$name" "$new/headrace/$name"
-  done
-  for site in "$new"/opt/headrace/.venv/lib/python3*/site-packages; do
-    echo /headrace >"$site/headrace.pth"
-  done
 fi
+for name in proc dev sys; do
+  mkdir -p "$new/$name"
+  mount --rbind "/$name" "$new/$name"
+done
+mount -t tmpfs -o size=64m tmpfs "$new/dev/shm"
 for name in s3 minio gcs tmp; do
   mkdir -p "$new/$name"
   mount --bind "$pod/$name" "$new/$name"
 done
+if [ "$base" = / ]; then
+  IFS=:
+  for path in $needed; do show "$path" "$path"; done
+  unset IFS
+  # Names of hosts are looked up by a file that may lie outside of /etc.
+  names=$(readlink -f /etc/resolv.conf || true)
+  case $names in
+    /etc/* | "") ;;
+    *) mkdir -p "$new${names%/*}" && touch "$new$names" && mount --bind "$names" "$new$names" ;;
+  esac
+else
+  for name in components pipeline serving; do show "$checkout/$name" "/headrace/$name"; done
+  for site in "$new"/opt/headrace/.venv/lib/python3*/site-packages; do
+    echo /headrace >"$site/headrace.pth"
+  done
+fi
 while [ "$claims" -gt 0 ]; do
   mkdir -p "$new$2"
   mount --bind "$1" "$new$2"
   shift 2
   claims=$((claims - 1))
 done
-exec chroot "$new" /usr/bin/env -C / "$@"
+mkdir -p "$new$HOME"
+exec chroot "$new" /usr/bin/env -C "$HOME" "$@"
 """
 
 
@@ -77,14 +100,12 @@ class Pod:
       claims: mount point to the folder that stands for the claim, or for a secret.
       environment: what the spec says of it.
       base: the root file system: this machine's, or that of tools/image.sh, into which this checkout is put.
-      hidden: a folder of this machine that the pod sees empty; None: none.
     """
 
     folder: Path
     claims: Mapping[str, Path] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     base: Path = Path("/")
-    hidden: Path | None = None
 
     def __enter__(self) -> Pod:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -110,14 +131,7 @@ class Pod:
         Returns:
           The exit code; negative for a signal.
         """
-        arguments = [
-            str(self.folder),
-            str(self.base),
-            ":".join(self._own()),
-            str(_ROOT),
-            self._project(),
-            str(len(self.claims)),
-        ]
+        arguments = [str(self.folder), str(self.base), str(_ROOT), ":".join(_needed()), str(len(self.claims))]
         for mount, folder in self.claims.items():
             folder.mkdir(parents=True, exist_ok=True)
             arguments += [str(folder), mount]
@@ -129,8 +143,9 @@ class Pod:
                 stderr=subprocess.STDOUT,
                 env={
                     "PATH": f"{self._python()}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-                    "HOME": "/tmp",
+                    "HOME": _HOME,
                     "LANG": "C.UTF-8",
+                    "PYTHONUNBUFFERED": "1",
                     **self.environment,
                 },
                 start_new_session=True,
@@ -146,26 +161,17 @@ class Pod:
     def _python(self) -> Path:
         return Path(sys.executable).parent if self.base == Path("/") else Path("/opt/headrace/.venv/bin")
 
-    def _project(self) -> str:
-        """The folder to hide; empty where it is hidden already, or what the pod runs lies below it."""
-        if self.hidden is None or PurePosixPath(self.hidden).parts[1] in self._own():
-            return ""
-        needed = [Path(os.path.abspath(each)) for each in (sys.prefix, sys.base_prefix, _ROOT)]
-        return "" if any(each.is_relative_to(self.hidden) for each in needed) else str(self.hidden)
 
-    def _own(self) -> list[str]:
-        """Top-level folders that the pod has of its own, in place of the machine's."""
-        found = {*_OWN, *(PurePosixPath(mount).parts[1] for mount in self.claims)}
-        if self.base == Path("/"):
-            for needed in (sys.prefix, sys.base_prefix, str(_ROOT)):
-                top = PurePosixPath(os.path.abspath(needed)).parts[1]
-                if top in found:
-                    raise UserError(
-                        f"the simulated pod has a /{top} of its own, and {needed} lies below it",
-                        where="kubeflow simulate",
-                        fix="mount claims elsewhere, such as in /models, and install outside of /tmp",
-                    )
-        return sorted(found)
+def _needed() -> list[str]:
+    """The folders of the Python that runs this, outermost first, beyond what every system has in /usr."""
+    paths = {sys.prefix, sys.base_prefix, *(str(_ROOT / name) for name in _PACKAGES)}
+    found: list[str] = []
+    for path in sorted(
+        {os.path.abspath(each) for each in paths} | {os.path.realpath(each) for each in paths}
+    ):
+        if not any(Path(path).is_relative_to(known) for known in ("/usr", *found)):
+            found.append(path)
+    return found
 
 
 def _end_group(process: subprocess.Popen) -> None:

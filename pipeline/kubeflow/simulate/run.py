@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.kubeflow.container import EXECUTOR_INPUT
 from pipeline.kubeflow.lint import Spec, check
 from pipeline.kubeflow.mounts import to_path
 from pipeline.kubeflow.parameters import complete
-from pipeline.kubeflow.simulate import driver
+from pipeline.kubeflow.simulate import driver, placeholders
 from pipeline.kubeflow.simulate.pod import Pod, check_possible
 from pipeline.kubeflow.simulate.store import Store
 
@@ -47,7 +47,6 @@ class Simulation:
       platform: the platform document; may be empty.
       home: the folder for all that it leaves.
       base: the root file system of the pods.
-      project: the project's folder, which pods do not see.
 
     Raises:
       UserError: a rule of the backend's is broken, or this machine cannot run pods.
@@ -60,13 +59,13 @@ class Simulation:
         home: Path,
         *,
         base: Path = Path("/"),
-        project: Path | None = None,
     ) -> None:
         check(spec, platform)
         check_possible()
         self._spec = Spec(spec, platform)
         self._store = Store(home)
-        self._base, self._project = base, project
+        self._base = base
+        self._root = spec.get("defaultPipelineRoot", _DEFAULT_ROOT).rstrip("/")
         self._home = home
 
     def run(
@@ -87,14 +86,13 @@ class Simulation:
         """
         values = complete(self._spec.spec, parameters)
         name = self._spec.spec["pipelineInfo"]["name"]
-        root = self._spec.spec.get("defaultPipelineRoot", _DEFAULT_ROOT).rstrip("/")
         logs = self._home / "logs" / run_id
         logs.mkdir(parents=True, exist_ok=True)
         given: dict[str, dict[str, Any]] = {}
         outcomes = []
         for number, task in enumerate(driver.order(self._spec.tasks), 1):
             outcome, gave = self._task(
-                task, given, values, f"{root}/{name}/{run_id}/{task}/{number}", logs, cache
+                task, given, values, f"{self._root}/{name}/{run_id}/{task}/{number}", logs, cache
             )
             outcomes.append(outcome)
             ended(outcome)
@@ -140,7 +138,6 @@ class Simulation:
                 volumes,
                 self._environment(container, kubernetes),
                 self._base,
-                self._project,
             ) as pod:
                 made = self._launch(pod, container, request, log, float(deadline) if deadline else None)
             if made is not None:
@@ -175,28 +172,37 @@ class Simulation:
         for value in request["inputs"]["artifacts"].values():
             for artifact in value["artifacts"]:
                 self._store.fetch(artifact["uri"], pod)
-        for value in request["outputs"]["artifacts"].values():
+        outputs = request["outputs"]
+        for value in outputs["artifacts"].values():
             for artifact in value["artifacts"]:
                 pod.path(to_path(artifact["uri"])).parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(request)
-        command = [
-            part.replace(EXECUTOR_INPUT, text) for part in (*container["command"], *container.get("args", []))
-        ]
+        for value in outputs["parameters"].values():
+            pod.path(value["outputFile"]).parent.mkdir(parents=True, exist_ok=True)
+        command = placeholders.fill([*container["command"], *container.get("args", [])], request)
         if pod.run(command, log, timeout) != 0:
             return None
         answer = pod.path(driver.OUTPUT_FILE)
         said = json.loads(answer.read_text()) if answer.exists() else {}
+        parameters = driver.output_parameters(outputs, said, pod.path)
+        missing = [key for key, value in parameters.items() if value is None]
+        if missing:
+            _refuse(log, f"no value for the output parameter {missing[0]!r}")
+            return None
+        shutil.copyfile(log, pod.path(to_path(outputs["artifacts"][driver.LOGS]["artifacts"][0]["uri"])))
         artifacts = {}
-        for key, value in request["outputs"]["artifacts"].items():
-            if key == driver.LOGS:
-                continue
-            artifact = value["artifacts"][0]
-            own = said.get("artifacts", {}).get(key, {}).get("artifacts", [{}])[0]
-            uri = own.get("uri") or artifact["uri"]
-            self._store.keep(uri, pod)
-            artifacts[key] = {
-                "name": self._store.new_name(),
-                "uri": uri,
-                "metadata": {**artifact["metadata"], **own.get("metadata", {})},
-            }
-        return {"artifacts": artifacts, "parameters": said.get("parameterValues", {})}
+        for key, value in outputs["artifacts"].items():
+            artifact = driver.merged(value["artifacts"][0], said.get("artifacts", {}).get(key, {}))
+            if not artifact["uri"].startswith(self._root):
+                _refuse(log, f"{artifact['uri']} is not below {self._root}")
+                return None
+            self._store.keep(artifact["uri"], pod)
+            artifacts[key] = {**artifact, "name": self._store.new_name()}
+        # The next task is given all but the log.
+        del artifacts[driver.LOGS]
+        return {"artifacts": artifacts, "parameters": parameters}
+
+
+def _refuse(log: Path, what: str) -> None:
+    """Notes why the launcher would end a task whose command has succeeded."""
+    with open(log, "a", encoding="utf-8") as stream:
+        stream.write(f"error: the launcher: {what}\n")

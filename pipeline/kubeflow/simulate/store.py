@@ -119,8 +119,10 @@ class Store:
 
 
 def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    elif source.exists():
-        shutil.copy2(source, target)
+    """Copies as object storage does: files by their content, and no folder for its own sake."""
+    if source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    elif source.is_dir():
+        for each in source.iterdir():
+            _copy(each, target / each.name)

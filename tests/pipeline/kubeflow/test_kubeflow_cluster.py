@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from itertools import islice
@@ -39,7 +41,7 @@ def test_the_same_content_is_sent_once(api: Api, cluster: Cluster, full: Compile
     assert first.new
     again = cluster.upload(full.text())
     assert (again.version_id, again.new) == (first.version_id, False)
-    other = cluster.upload(full.text() + "\n")
+    other = cluster.upload(full.text().replace("registry.example/headrace:1", "registry.example/headrace:2"))
     assert other.pipeline_id == first.pipeline_id
     assert other.version_id != first.version_id
     assert len(api.items["pipelines"]) == 1
@@ -54,7 +56,10 @@ def test_a_run_is_followed_to_its_end(api: Api, cluster: Cluster, full: Compiled
     seen: list[tuple[str, str]] = []
     ended = cluster.follow(run_id, lambda *state: seen.append(state), seconds=0.01)
     assert ended["state"] == "SUCCEEDED"
-    assert seen == [("Trainer", "PENDING"), ("Trainer", "RUNNING"), ("Trainer", "SUCCEEDED")]
+    # Of the workflow's nodes, its tasks: no drivers, no containers, not the workflow itself.
+    assert {task for task, _ in seen} == set(full.spec["root"]["dag"]["tasks"])
+    states = [state for task, state in seen if task == "Trainer"]
+    assert states == ["PENDING", "RUNNING", "SUCCEEDED"]
 
 
 def test_a_schedule_is_made_once_and_replaced_when_it_differs(
@@ -112,7 +117,21 @@ def test_a_token_goes_along_and_a_refusal_says_what_to_do(monkeypatch: pytest.Mo
 
 def test_what_the_server_refuses_is_told(cluster: Cluster) -> None:
     with pytest.raises(UserError, match=r"KFP only supports schema version 2\.1\.0"):
-        cluster.upload("schemaVersion: 2.0.0\n")
+        cluster.upload("schemaVersion: 2.0.0\npipelineInfo: {name: taxi}\n")
+
+
+def test_clusters_of_several_users_are_told_the_namespace(full: Compiled) -> None:
+    api = Api(multi_user=True)
+    try:
+        with pytest.raises(UserError, match="Namespace cannot be empty"):
+            Cluster(Client(api.url), "taxi").start(
+                Cluster(Client(api.url), "taxi").upload(full.text()), "now", {}, None
+            )
+        cluster = Cluster(Client(api.url, namespace="me"), "taxi")
+        cluster.start(cluster.upload(full.text()), "now", {}, None)
+        assert api.items["experiments"][0]["namespace"] == "me"
+    finally:
+        api.stop()
 
 
 def test_from_the_command_line(api: Api, tmp_path: Path) -> None:
@@ -136,7 +155,36 @@ def test_from_the_command_line(api: Api, tmp_path: Path) -> None:
     assert "ENABLED" in call("list")
     call("delete")
     assert call("list") == "no schedules\n"
-    assert len(api.items["versions"]) == 1
+    # The server makes one with the pipeline, and names it after that.
+    assert [each["display_name"] == "taxi" for each in api.items["versions"]] == [True, False]
+
+
+def test_the_guides_six_commands(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (TAXI.parents[1] / "docs" / "kubeflow.md").read_text()
+    config = re.search(r"```yaml\n(.*?)```", guide, re.DOTALL)[1]
+    (tmp_path / "pipeline.yaml").write_text(f"name: taxi\nlabel: big_tipper\n{config}")
+    lines = re.findall(r"^    headrace (kubeflow [^#\n]*)", guide.split("## What is there")[0], re.MULTILINE)
+    assert [line.split()[1] for line in lines] == [
+        *("image", "compile", "simulate", "upload", "run", "schedule"),
+    ]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pipeline.cli.kubeflow_image._engine", lambda: "/usr/bin/docker")
+    more = {"image": ["--dry-run"], "simulate": ["--help"], "run": ["--every", "0.01"]}
+    said = {}
+    for line in lines:
+        words = shlex.split(line)
+        cluster = ["--endpoint", api.url] if words[1] in ("upload", "run", "schedule") else []
+        ended = CliRunner().invoke(cli, [*words, *more.get(words[1], []), *cluster], standalone_mode=False)
+        assert ended.exit_code == 0, (line, ended.output, ended.exception)
+        said[words[1]] = ended.output
+    assert "docker push registry.example/headrace:1" in said["image"]
+    assert "data_source=s3://rides/trips" in said["compile"]
+    assert (tmp_path / "taxi.yaml").is_file()
+    assert "Trainer            SUCCEEDED" in said["run"]
+    assert "made: " in said["schedule"]
+    (schedule,) = api.bodies["recurringruns"]
+    assert schedule["trigger"] == NIGHTLY
+    assert schedule["runtime_config"]["pipeline_root"] == "s3://pipelines/headrace"
 
 
 def _next(text: str, after: str, number: int = 3) -> list[str]:

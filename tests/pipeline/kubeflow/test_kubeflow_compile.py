@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from kubeflow_taxi import ALL_OF_IT, TAXI
 
 from components.errors import UserError
+from pipeline.cli import cli
 from pipeline.config import load_config
 from pipeline.kubeflow import lint
 from pipeline.kubeflow.compile import Compiled, compile_pipeline
 from pipeline.kubeflow.container import INLINE, Declared
 from pipeline.kubeflow.documents import load
+from pipeline.kubeflow.parameters import complete
 from pipeline.steps import STEPS
 
 
@@ -92,12 +95,12 @@ def test_the_run_has_parameters_with_defaults(full: Compiled) -> None:
 
 def test_pods_get_what_the_config_says(full: Compiled) -> None:
     trainer, generate = _executor(full, "Trainer"), _executor(full, "ExampleGen")
-    assert trainer["resources"]["resourceMemoryLimit"] == "4Gi"
-    assert trainer["resources"]["resourceCpuLimit"] == "500m"
-    assert trainer["resources"]["cpuLimit"] == 0.5
-    assert trainer["resources"]["memoryLimit"] == pytest.approx(4.294967)
-    assert trainer["resources"]["accelerator"]["resourceType"] == "nvidia.com/gpu"
-    assert generate["resources"]["resourceMemoryLimit"] == "8Gi"
+    assert trainer["resources"] == {
+        "cpuLimit": 0.5,
+        "memoryLimit": 4.294967296,
+        "accelerator": {"count": "1", "type": "nvidia.com/gpu"},
+    }
+    assert generate["resources"] == {"memoryLimit": 8.589934592}
     assert generate["env"] == [{"name": "TZ", "value": "UTC"}]
     assert _pod(full, "Trainer")["nodeSelector"] == {"labels": {"gpu": "a100"}}
     assert _pod(full, "Trainer")["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
@@ -150,6 +153,26 @@ def test_object_storage_is_fetched_by_an_importer(tmp_path: Path) -> None:
     assert lint.lint(compiled.spec, compiled.platform) == []
 
 
+@pytest.mark.parametrize("source", ["s3://rides", "s3://rides/", "s3://rides/day-{SPAN}/*.csv"])
+def test_a_whole_bucket_is_refused_since_the_launcher_fetches_none(tmp_path: Path, source: str) -> None:
+    with pytest.raises(UserError, match="s3://rides is a whole bucket") as refused:
+        compile_pipeline(load_config(TAXI, [f"data.source='{source}'"], home=tmp_path))
+    assert refused.value.where == "data.source"
+    assert "s3://rides/data" in refused.value.fix
+
+
+def test_a_runs_source_is_one_that_can_be_fetched(tmp_path: Path) -> None:
+    fetched = compile_pipeline(load_config(TAXI, ["data.source=s3://rides/trips.csv"], home=tmp_path)).spec
+    assert complete(fetched, {"data_source": "s3://rides/new"})["data_source"] == "s3://rides/new"
+    for wrong in ("s3://rides", "/models/trips.csv", "s3://{{x}}/y"):
+        with pytest.raises(UserError):
+            complete(fetched, {"data_source": wrong})
+    packaged = compile_pipeline(load_config(TAXI, home=tmp_path)).spec
+    with pytest.raises(UserError, match="nothing fetched") as refused:
+        complete(packaged, {"data_source": "s3://rides/new"})
+    assert refused.value.fix == "compile it with --set data.source=s3://rides/new"
+
+
 @pytest.mark.parametrize(
     ("override", "place"),
     [
@@ -166,6 +189,24 @@ def test_paths_of_this_machine_are_refused(tmp_path: Path, override: str, place:
         compile_pipeline(load_config(TAXI, [override], home=tmp_path))
     assert refused.value.where == place
     assert refused.value.fix
+
+
+def test_no_secret_is_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "HEADRACE_KUBEFLOW_TOKEN", "PGPASSWORD"):
+        monkeypatch.setenv(name, "hunter2")
+    kept = tmp_path / "kubeflow" / "secrets" / "storage" / "key"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("hunter2")
+    text = compile_pipeline(load_config(TAXI, ALL_OF_IT, home=tmp_path)).text()
+    assert "AWS_SECRET_ACCESS_KEY" in text
+    assert "hunter2" not in text
+    given = ["--set", "data.source=postgresql://me:hunter2@db/rides?query=trips", "--home", str(tmp_path)]
+    output = tmp_path / "taxi.yaml"
+    ended = CliRunner().invoke(cli, ["kubeflow", "compile", str(TAXI), *given, "-o", str(output)])
+    assert isinstance(ended.exception, UserError)
+    assert "kubeflow.secrets" in str(ended.exception)
+    assert "hunter2" not in f"{ended.output}{ended.exception}"
+    assert not output.exists()
 
 
 def test_a_step_that_is_not_there_is_a_mistake_in_the_config() -> None:

@@ -65,7 +65,21 @@ BREAKING: dict[str, tuple[Breaking, str]] = {
         lambda spec, _: spec["root"]["inputDefinitions"]["parameters"]["data_span"].pop("defaultValue"),
         "data_span",
     ),
+    "check_importers": (
+        lambda spec, _: (
+            spec["deploymentSpec"]["executors"].update(
+                Data_executor={"importer": {"artifactUri": {"runtimeParameter": "source"}}}
+            ),
+            spec["root"]["inputDefinitions"]["parameters"]["data_source"].update(defaultValue="s3://rides/"),
+        ),
+        "s3://rides/",
+    ),
+    "check_root": (lambda spec, _: spec.update(defaultPipelineRoot="s3://b/x?region=eu"), "region=eu"),
     "check_placeholders": (lambda spec, _: _constant(spec, "Trainer", "name", "{{workflow.name}}"), "{{"),
+    "check_resources": (
+        lambda spec, _: _container(spec, "Trainer")["resources"].update(memoryLimit=6.5536e-05),
+        "Trainer_executor.memoryLimit",
+    ),
     "check_caching": (
         lambda spec, _: _tasks(spec)["Data"].update(cachingOptions={"enableCache": True}),
         "new data",
@@ -119,6 +133,17 @@ def test_a_password_in_a_url_is_a_secret(spec: Documents, platform: Documents) -
     assert len(problems) == 1
     assert "kubeflow.secrets" in problems[0]
     assert "hunter2" not in problems[0]
+
+
+@pytest.mark.parametrize("text", ["cost in $$", "$(HOME)/x", "{{inputs.parameters.x}}"])
+def test_what_kubernetes_or_argo_would_replace_is_found(
+    text: str, spec: Documents, platform: Documents
+) -> None:
+    _constant(spec, "Trainer", "name", text)
+    (problem,) = lint.lint(spec, platform)
+    assert problem.startswith("Trainer.name: Braces")
+    _constant(spec, "Trainer", "name", "$5 (x) $( ) }}")
+    assert lint.lint(spec, platform) == []
 
 
 def test_a_fixed_fingerprint_is_found(spec: Documents, platform: Documents) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
+import kubernetes_validate
 import pytest
+import yaml
 from kubeflow_taxi import ALL_OF_IT, TAXI
 
 from components.errors import UserError
 from pipeline.cli.kubeflow_image import commands
 from pipeline.config import load_config
 from pipeline.kubeflow.compile import Compiled, compile_pipeline
+from pipeline.kubeflow.tfjob import as_text as tfjob_text
 from pipeline.kubeflow.tfjob import tfjob
 from pipeline.kubeflow.vertex import as_text, pipeline_job
 
@@ -41,10 +45,74 @@ def test_workers_get_the_trainers_pod() -> None:
     assert container["name"] == "tensorflow"
     assert container["command"][-2:] == ["/models/logs/Trainer.json", "/models/trained"]
     assert container["resources"]["limits"] == {"cpu": "500m", "memory": "4Gi", "nvidia.com/gpu": "1"}
-    assert container["volumeMounts"] == [{"name": "claim-0", "mountPath": "/models"}]
-    assert pod["volumes"] == [{"name": "claim-0", "persistentVolumeClaim": {"claimName": "models"}}]
+    assert container["volumeMounts"] == [{"name": "volume-0", "mountPath": "/models"}]
+    assert pod["volumes"] == [{"name": "volume-0", "persistentVolumeClaim": {"claimName": "models"}}]
     assert pod["nodeSelector"] == {"gpu": "a100"}
     assert pod["activeDeadlineSeconds"] == 3600
+
+
+# What the custom resource has around the pods; manifests/base/crds/kubeflow.org_tfjobs.yaml of the operator.
+TFJOB = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["apiVersion", "kind", "metadata", "spec"],
+    "properties": {
+        "apiVersion": {"const": "kubeflow.org/v1"},
+        "kind": {"const": "TFJob"},
+        "metadata": {"type": "object"},
+        "spec": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["tfReplicaSpecs"],
+            "properties": {
+                "runPolicy": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "cleanPodPolicy": {"enum": ["All", "Running", "None"]},
+                        "backoffLimit": {"type": "integer"},
+                        "activeDeadlineSeconds": {"type": "integer"},
+                        "ttlSecondsAfterFinished": {"type": "integer"},
+                    },
+                },
+                "tfReplicaSpecs": {
+                    "type": "object",
+                    "propertyNames": {"enum": ["Chief", "Master", "Worker", "PS", "Evaluator"]},
+                    "additionalProperties": {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "properties": {
+                            "replicas": {"type": "integer"},
+                            "restartPolicy": {"enum": ["Always", "OnFailure", "Never", "ExitCode"]},
+                            "template": {"type": "object"},
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("more", [(), ("kubeflow.retries=null", "kubeflow.namespace=me")])
+def test_workers_are_what_kubernetes_takes(more: tuple[str, ...]) -> None:
+    everything = (
+        "kubeflow.secrets=[{name: storage, env: {KEY: key}}, {name: files, mount: /secrets/files}]",
+        "kubeflow.pull_secrets=[registry]",
+        "kubeflow.tolerations=[{key: a, value: b, effect: NoExecute, seconds: 9}]",
+        "kubeflow.memory_request=1Gi",
+    )
+    config = load_config(TAXI, [*ALL_OF_IT, *everything, *more])
+    text = tfjob_text(tfjob(config, "/models/logs/Trainer.json", "/models/trained", 3))
+    manifest = yaml.safe_load(text)
+    jsonschema.validate(manifest, TFJOB)
+    pod = {"apiVersion": "v1", "kind": "Pod", **manifest["spec"]["tfReplicaSpecs"]["Worker"]["template"]}
+    kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
+    (container,) = pod["spec"]["containers"]
+    assert {each["mountPath"] for each in container["volumeMounts"]} == {"/models", "/secrets/files"}
+    pod["spec"]["containers"][0]["volumeMount"] = []
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
 
 
 def test_workers_share_a_claim_and_are_several() -> None:

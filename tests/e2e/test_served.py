@@ -132,7 +132,7 @@ class Client:
                 named = tf.make_ndarray(answer.outputs["predicted_class"])[0].decode()
                 probability = float(tf.make_ndarray(answer.outputs["probabilities"]).max())
                 self.answers.append((answer.model_spec.version.value, named, probability))
-                time.sleep(0.02)
+                time.sleep(0.05)
 
 
 def until(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -177,9 +177,10 @@ def test_a_new_model_goes_live_and_back(tmp_path, warm):
             assert back.out == f"version {first} is the newest now; version {second} moved to .rolled_back/\n"
             until(lambda: client.version() == first)
             assert states() == {second: "rolled back", first: "served"}
-            # Nothing changed, so nothing is pushed, and what was taken back stays so.
+            # Nothing else changed, and what was taken back is not pushed again.
             done = warm("run", project, cwd=tmp_path)
-            assert done.code == 0, done.said
+            assert done.code == 3, done.said
+            assert f"`headrace rollback {second}` brings it back" in done.out
             assert client.version() == first
             warm("rollback", second, project, cwd=tmp_path)
             until(lambda: client.version() == second)

@@ -24,7 +24,7 @@ name: taxi
 data: {source: trips.csv, exclude: [tips, trip_start_timestamp]}
 label: big_tipper
 model: {hidden: [8]}
-train: {epochs: 2, batch_size: 32, learning_rate: {peak: 0.01}}
+train: {epochs: 6, batch_size: 32, learning_rate: {peak: 0.05}}
 evaluate: {gate: {auc: {min: 0.1}}}
 infra_validate: {rows: 16}
 """

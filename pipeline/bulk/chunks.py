@@ -94,7 +94,7 @@ class RowFile:
             yield from (at for line in lines() if line.strip())
             return
         records = _records(csv_reader(lines(), self.path))
-        next(cells for cells in records if cells)  # the header
+        next((cells for cells in records if cells), None)  # the header
         yield at
         yield from (at for cells in records if cells)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +61,7 @@ def place_of(given: str, home: str | None = None) -> str:
     """The folder of version directories that PATH means, or its URL, whether or not any is in it now."""
     from pipeline.config import FILE_NAME, load_config
 
+    warnings.simplefilter("ignore", FutureWarning)  # of Google's clients, about Python's age
     if is_remote(given):
         return given
     path = Path(given)

@@ -18,6 +18,7 @@ from components.errors import UserError
 from pipeline.cli.image_cells import with_images
 from pipeline.cli.model_path import ModelPath, find_model, newest_manifest
 from pipeline.cli.options import home_option
+from pipeline.cli.predict_bulk import LARGE_MB, BulkOptions, predict_in_bulk
 from pipeline.cli.rows import read_given
 from pipeline.cli.serve_options import token_of, token_option
 from serving.errors import ServingError
@@ -51,6 +52,20 @@ class _Answerer(Protocol):
     "--out", metavar="FILE", help="Write the answers there: .csv, .jsonl or .parquet. [default: print them]"
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Answer only the first N rows.")
+@click.option(
+    "--beam",
+    is_flag=True,
+    help=f"Let Beam answer, into shards of OUT; from {LARGE_MB} MiB of rows on it does.",
+)
+@click.option("--runner", default="", help="Of Beam. [default: as the project's beam section says]")
+@click.option("--workers", type=click.IntRange(min=1), default=None, help="Beam's processes on this machine.")
+@click.option(
+    "--on-bad-row",
+    type=click.Choice(["error", "skip"]),
+    default="error",
+    show_default=True,
+    help="With Beam: write nothing, or leave bad rows out and say so.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a row.")
 @home_option
 def command(
@@ -62,6 +77,10 @@ def command(
     token_file: Path | None,
     out: str | None,
     limit: int | None,
+    beam: bool,
+    runner: str,
+    workers: int | None,
+    on_bad_row: str,
     as_json: bool,
     home: str | None,
 ) -> None:
@@ -72,13 +91,22 @@ def command(
 
     A cell of an image column is the path of a file, relative to the FILE of rows, or {"b64": "BYTES"}.
     Columns that the rows lack are missing values; columns that the model does not know are ignored.
+
+    Beam answers a large FILE a part at a time, into OUT-00000-of-00012 and so on, in the order of the rows,
+    each with its number.
     """
     if not file and not literals:
         raise UserError(
             "no rows given",
             fix="add --rows FILE (CSV, JSON Lines or Parquet, - for stdin) or --row '{\"column\": value}'",
         )
+    bulk = BulkOptions(beam, runner, workers or 0, on_bad_row == "skip")
     try:
+        if bulk.wanted(file, out, url) and not literals:
+            assert file
+            assert out
+            predict_in_bulk(path, home, file, out, limit, bulk)
+            return
         rows = islice(_rows(file, literals), limit)
         first = next(rows, None)  # a mistake in the file shows before a model is loaded
         if first is None:
@@ -155,7 +183,7 @@ def _answer(
     while batch := list(islice(rows, _BATCH)):
         columns = to_columns(batch, inputs, number, source)
         if number == 1:
-            _say_differences(columns, label)
+            say_differences(columns.absent, columns.ignored, label)
         write(number, answerer.predict_columns(columns))
         number += len(batch)
     return number - 1
@@ -173,12 +201,12 @@ def _writer(out: str | None, as_json: bool) -> Iterator[Write]:
         yield write
 
 
-def _say_differences(columns: Columns, label: str) -> None:
+def say_differences(absent: set[str], ignored: set[str], label: str) -> None:
     """Once, on stderr: which features are missing and which columns are not used."""
-    if columns.absent:
-        click.echo(f"missing in the rows, taken as missing values: {_listed(columns.absent)}", err=True)
-    if ignored := columns.ignored - {label}:
-        click.echo(f"not known to the model, ignored: {_listed(ignored)}", err=True)
+    if absent:
+        click.echo(f"missing in the rows, taken as missing values: {_listed(absent)}", err=True)
+    if ignored - {label}:
+        click.echo(f"not known to the model, ignored: {_listed(ignored - {label})}", err=True)
 
 
 def _listed(names: set[str]) -> str:

@@ -283,7 +283,8 @@ def test_mistakes(tmp_path: Path, target: str, store: str, more: tuple[str, ...]
 
 
 def test_names_that_kubernetes_takes() -> None:
-    assert Deployment(model="Big_Tips.v2", store="gs://b/m").resource == "big-tips-v2"
+    for name, allowed in {"Big_Tips.v2": "big-tips-v2", "2nd": "model-2nd", "Ü": "model"}.items():
+        assert Deployment(model=name, store="gs://b/m").resource == allowed
 
 
 def test_a_canary_by_labels(binary_base: Path, yes_version: Path, tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def test_mistakes(tmp_path: Path, target: str, store: str, more: tuple[str, ...]
 
 
 def test_names_that_kubernetes_takes() -> None:
-    for name, allowed in {"Big_Tips.v2": "big-tips-v2", "2nd": "model-2nd", "_": "model"}.items():
+    for name, allowed in {"Big_Tips.v2": "big-tips-v2", "2nd": "model-2nd"}.items():
         assert Deployment(model=name, store="gs://b/m").resource == allowed
 
 

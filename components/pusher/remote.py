@@ -32,7 +32,7 @@ _DIGESTS = (
     ".digests"  # an object a version with the SHA-256 of its content, so that no model has to be fetched
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_ATTEMPTS = 5
+_AS_IT_IS = "uncompressed"  # Beam's word; else it goes by the endings of names
 
 
 def is_remote(place: str) -> bool:
@@ -92,6 +92,23 @@ class RemoteVersions:
         seconds = next((each.last_updated_in_seconds for each in found), 0)
         return datetime.fromtimestamp(seconds or number, timezone.utc)
 
+    def digest(self, number: int) -> str:
+        """SHA-256 of what was pushed as this version; "" where it is not known."""
+        path = f"{self.base}/{_DIGESTS}/{number}"
+        if not self._files.exists(path):
+            return ""
+        with self._files.open(path) as stream:
+            return bytes(stream.read()).decode()
+
+    def fetch(self, number: int, folder: Path) -> None:
+        """Copies a version into a folder here."""
+        source = f"{self.base}/{number}"
+        for path in self._match(f"{source}/**"):
+            target = folder / path[len(source) + 1 :]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with self._files.open(path, compression_type=_AS_IT_IS) as stream, target.open("wb") as out:
+                shutil.copyfileobj(stream, out, 1 << 20)
+
     def set_aside(self, number: int) -> None:
         """Takes a version from where servers look."""
         self._move(f"{self.base}/{number}", f"{self._aside}/{number}")
@@ -122,12 +139,12 @@ class RemoteVersions:
     def _push(self, model: Path, keep: int) -> Pushed:
         content, there, aside = digest(model), self.numbers(), self.aside()
         for number in reversed(there):
-            if self._digest(number) == content:
+            if self.digest(number) == content:
                 newer = f"; version {there[-1]} is newer and is what is served"
                 sentence = f"not pushed again: version {number} in {self.base} has the same content"
                 return Pushed(self._version(number), False, sentence + ("" if number == there[-1] else newer))
         for number in reversed(aside):
-            if self._digest(number) == content:
+            if self.digest(number) == content:
                 version = f"{self._aside}/{number}"
                 return Pushed(version, False, rolled_back_sentence(number, self.base), rolled_back=True)
         number = max([int(time.time()), *(each + 1 for each in (*there, *aside))])
@@ -174,13 +191,6 @@ class RemoteVersions:
         self._copy(source, target, [GRAPH_FILE])
         self._remove(source)
 
-    def _digest(self, number: int) -> str:
-        path = f"{self.base}/{_DIGESTS}/{number}"
-        if not self._files.exists(path):
-            return ""
-        with self._files.open(path) as stream:
-            return bytes(stream.read()).decode()
-
     def _remove(self, folder: str) -> None:
         """Deletes a version: its model first, so that it is no version from then on."""
         self._delete([f"{folder}/{GRAPH_FILE}"])
@@ -202,11 +212,7 @@ class RemoteVersions:
             out.write(content)
 
     def _create(self, target: str) -> Any:
-        from apache_beam.io.filesystem import CompressionTypes
-
-        return self._files.create(
-            target, "application/octet-stream", compression_type=CompressionTypes.UNCOMPRESSED
-        )
+        return self._files.create(target, "application/octet-stream", compression_type=_AS_IT_IS)
 
     def _copy(self, source: str, target: str, names: Iterable[str]) -> None:
         names = list(names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +44,6 @@ def find_model(path: Path, home: str | None = None) -> ModelPath:
     """
     from pipeline.config import FILE_NAME
 
-    if url := re.fullmatch(r"([A-Za-z][A-Za-z0-9+.-]*):/+(.+)", str(path)):  # a Path has one slash of two
-        raise _not_here("the versions", f"{url[1]}://{url[2]}", "PATH")
     if not path.exists():
         raise UserError(
             "no such file or folder",
@@ -124,17 +121,12 @@ def _project(path: Path, home: str | None) -> ModelPath:
 def _folder(config: PipelineConfig) -> Path:
     """The folder that the project pushes to; refuses a URL."""
     if is_remote(config.push_to):
-        raise _not_here(f"the versions of {config.name}", config.push_to, "push.to")
+        raise UserError(
+            f"the versions of {config.name} are at {config.push_to}, where this command does not look",
+            where="push.to",
+            fix="give a folder into which they were copied, or ask a server that serves them, with --url",
+        )
     return config.push_dir
-
-
-def _not_here(what: str, url: str, where: str) -> UserError:
-    return UserError(
-        f"{what} are at {url}, and models are served and asked here from a folder alone",
-        where=where,
-        fix=f"copy them into a folder and give that, or let TensorFlow Serving read them "
-        f"(headrace deploy render --store {url}) and ask it with --url",
-    )
 
 
 def _only_model(folder: Path, home: str | None) -> ModelPath:

@@ -17,6 +17,7 @@ import click
 from components.errors import UserError
 from pipeline.cli.image_cells import with_images
 from pipeline.cli.model_path import ModelPath, find_model, newest_manifest
+from pipeline.cli.model_url import as_folder
 from pipeline.cli.options import home_option
 from pipeline.cli.predict_bulk import LARGE_MB, BulkOptions, predict_in_bulk
 from pipeline.cli.rows import read_given
@@ -86,8 +87,8 @@ def command(
 ) -> None:
     """Ask the model of PATH about rows.
 
-    PATH is a project, a data file that was run without one, a folder of version directories, or one version
-    directory. [default: .]
+    PATH is a project, a data file that was run without one, a folder of version directories or its URL, or
+    one version directory. [default: .]
 
     A cell of an image column is the path of a file, relative to the FILE of rows, or {"b64": "BYTES"}.
     Columns that the rows lack are missing values; columns that the model does not know are ignored.
@@ -105,7 +106,9 @@ def command(
         if bulk.wanted(file, out, url) and not literals:
             assert file
             assert out
-            predict_in_bulk(path, home, file, out, limit, bulk)
+            with as_folder(path, home) as here:
+                args, found = bulk.args(path, home), find_model(here, home)
+                predict_in_bulk(found, file, out, limit, args, bulk.skip_bad)
             return
         rows = islice(_rows(file, literals), limit)
         first = next(rows, None)  # a mistake in the file shows before a model is loaded
@@ -138,11 +141,12 @@ def _rows(file: str | None, literals: Iterable[str]) -> Iterator[dict[str, Any]]
 
 def _load_here(path: Path, home: str | None) -> tuple[_Answerer, str, list[str]]:
     """The newest version that loads, in this process, the label's column, and those of images."""
-    found = find_model(path, home)
     from serving.hosted import HostedModel
     from serving.local import LocalModel
 
-    model = HostedModel(found.path, found.name).start()
+    with as_folder(path, home) as here:
+        found = find_model(here, home)
+        model = HostedModel(found.path, found.name).start()
     label = model.manifest.label if model.manifest else found.label
     return LocalModel(model), label, _images(model.manifest)
 

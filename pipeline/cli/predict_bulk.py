@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from components.errors import UserError
-from pipeline.cli.model_path import find_model
+from pipeline.cli.model_path import ModelPath
 from serving.manifest import read_manifest
 from serving.versions import is_version_directory, list_versions, version_number
 
@@ -64,7 +65,7 @@ class BulkOptions:
 
 
 def predict_in_bulk(
-    path: Path, home: str | None, file: str, out: str, limit: int | None, options: BulkOptions
+    found: ModelPath, file: str, out: str, limit: int | None, beam_args: Sequence[str], skip_bad: bool
 ) -> None:
     """Answers the rows of a file into shards beside `out`, and says how many, and which were left out."""
     from pipeline.bulk.chunks import open_rows
@@ -72,7 +73,6 @@ def predict_in_bulk(
     from pipeline.cli.predict import say_differences
 
     check_name(out)
-    found = find_model(path, home)
     version = found.path if is_version_directory(found.path) else list_versions(found.path)[0].path
     manifest = read_manifest(version)
     rows = open_rows(file)
@@ -85,9 +85,7 @@ def predict_in_bulk(
 
     images = [name for name, kind in manifest.features.items() if kind == "image"] if manifest else []
     job = Job(rows, version.resolve(), version_number(version.name) or 1, tuple(images), Path(out).absolute())
-    shards, total = answer_file(
-        job, beam_args=options.args(path, home), limit=limit, skip_bad=options.skip_bad
-    )
+    shards, total = answer_file(job, beam_args=beam_args, limit=limit, skip_bad=skip_bad)
     if not shards:
         raise UserError("there is no row", where=file, fix="give a header and at least one row")
     say_differences(total.absent, total.ignored, manifest.label if manifest else found.label)

@@ -14,7 +14,6 @@ from components.errors import UserError
 from components.pusher.remote import RemoteVersions, exists, is_remote
 from components.pusher.rollback import roll_back
 from pipeline.cli.rollback import command as rollback_command
-from pipeline.cli.serve import command as serve_command
 from pipeline.cli.versions import command as list_command
 
 
@@ -173,10 +172,6 @@ def test_the_commands_at_a_url(store, tmp_path, monkeypatch):
     assert json.loads(call(rollback_command, str(b), "flat://bucket/tips", "--json"))["restored"]
     with pytest.raises(UserError, match="there is no version 5"):
         call(rollback_command, "5", "flat://bucket/tips")
-    for where in (str(tmp_path), "flat://bucket/tips"):
-        with pytest.raises(UserError, match="are at flat://bucket/tips, and models are served") as raised:
-            call(serve_command, where)
-        assert "headrace deploy render --store flat://bucket/tips" in raised.value.fix
 
 
 def test_what_beam_does_not_know():

@@ -87,8 +87,9 @@ class RemoteVersions:
 
     def moment(self, number: int) -> datetime:
         """When a version was written, in UTC; by its number where the store does not tell."""
-        name = f"{number}/{GRAPH_FILE}"
-        found = [*self._metadata(f"{self.base}/{name}"), *self._metadata(f"{self._aside}/{name}")]
+        # The digest stays where it is when the version is moved.
+        paths = (f"{_DIGESTS}/{number}", f"{number}/{GRAPH_FILE}", f"{ROLLED_BACK}/{number}/{GRAPH_FILE}")
+        found = (each for path in paths for each in self._metadata(f"{self.base}/{path}"))
         seconds = next((each.last_updated_in_seconds for each in found), 0)
         return datetime.fromtimestamp(seconds or number, timezone.utc)
 

@@ -111,6 +111,7 @@ def _push(model: Path, base: Path, keep: int, lock: TextIO) -> Pushed:
     staged = base / f"{_STAGED}{number}"
     try:
         shutil.copytree(model, staged)
+        os.utime(staged)  # it says when it was pushed, not when the model was made
         for path in (*staged.rglob("*"), staged):
             _sync(path)
         _note_number(lock, number)

@@ -41,16 +41,20 @@ class UserCode:
 _NO_CODE = UserCode()
 
 
-def step_code(folder: str, user: UserCode = _NO_CODE) -> str:
+def step_code(folder: str, user: UserCode = _NO_CODE, *, starts: str = "") -> str:
     """Fingerprint of a component, as JSON: each file that its executor reaches, each library, its version.
 
     Args:
       folder: the component's folder below components/.
       user: the user's code that the step runs, if it runs any.
+      starts: a package of ours that the step runs as a program, which it does not import.
     """
+    files = [*reachable(_ROOT, f"components.{folder}.executor", "components").values()]
+    if starts:
+        files += reachable(_ROOT, f"{starts}.__main__", starts).values()
     found = {
         path.relative_to(_ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:_SHORT]
-        for path in reachable(_ROOT, f"components.{folder}.executor", "components").values()
+        for path in files
     }
     found.update((path, digest[:_SHORT]) for path, digest in user.files)
     found["python"] = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -145,7 +145,7 @@ def build_pipeline(config: PipelineConfig, inputs: RunInputs, *, root: Path) -> 
         model=model,
         examples=examples,
         config=as_json(config.infra_validate),
-        code=step_code("infra_validator"),
+        code=step_code("infra_validator", starts="serving"),
     )
     pusher = Pusher(
         model=model,

@@ -76,4 +76,8 @@ async def _stdin_ends() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # all is closed, and TensorFlow would take another second to come apart

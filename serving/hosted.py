@@ -190,7 +190,8 @@ class HostedModel:
             return False  # it failed, and has not changed since
         self._states[version.number] = VersionState("LOADING")
         try:
-            model = self._load(version.path, version.number)
+            with memory.giving_way():
+                model = self._load(version.path, version.number)
         except ServingError as error:
             self._states[version.number] = VersionState("END", Code.UNKNOWN, error.what, stamp)
             going_on = f"; version {max(self._loaded)} goes on serving" if self._loaded else ""

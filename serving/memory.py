@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+_SWITCH_SECONDS = 1e-4
 _GRADIENT = "CustomGradient-"  # of functions with gradients of their own
 
 
@@ -24,6 +25,25 @@ def settle() -> None:
     """Takes all that there is now, and stays, out of the collector's rounds."""
     gc.collect()
     gc.freeze()
+
+
+@contextlib.contextmanager
+def giving_way() -> Iterator[None]:
+    """Lets requests go first while a model is loaded beside those that answer.
+
+    Loading is Python for seconds. A request takes the interpreter from it several times, and would wait the
+    usual 5 ms each time. Rounds of the collector stop everyone, and find little: what a load leaves behind is
+    collected once, when the version before is let go.
+    """
+    interval, collects = sys.getswitchinterval(), gc.isenabled()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.disable()
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        if collects:
+            gc.enable()
 
 
 def resident_bytes() -> int:

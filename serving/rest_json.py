@@ -152,6 +152,8 @@ def _element_error(index: int, key: str, error: StatusError) -> StatusError:
 
 
 def _tensor(value: Any, info: TensorInfo) -> np.ndarray:
+    if type(value) is list and list not in set(map(type, value)):
+        return to_array(value, info)  # the usual case: one value a row
     return _fill(value, _shape(value), info)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import chain, zip_longest
 from typing import IO, Any
 
 from serving.errors import ServingError, cut
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _MAX_CELL = 2**24
 
 
@@ -23,7 +23,7 @@ def read_rows(stream: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
     """
     head = b""
     for head in stream:
-        head = head.removeprefix(_BOM)
+        head = head.removeprefix(BOM)
         if head.strip():
             break
     lines = chain([head], stream)
@@ -32,7 +32,7 @@ def read_rows(stream: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
         return _read_list(b"".join(lines), source)
     if start == b"{":
         return _read_json_lines(lines, source)
-    return _read_csv(lines, source, delimiter="\t" if source.endswith(".tsv") else ",")
+    return _read_csv(lines, source)
 
 
 def parse_row(text: str, source: str) -> dict[str, Any]:
@@ -48,22 +48,38 @@ def parse_row(text: str, source: str) -> dict[str, Any]:
     return row
 
 
-def _read_csv(lines: Iterator[bytes], source: str, delimiter: str) -> Iterator[dict[str, Any]]:
+def csv_reader(lines: Iterable[str], source: str) -> Any:
+    """A reader of CSV text as `read_rows` reads it; `.tsv` has tabs."""
     csv.field_size_limit(_MAX_CELL)
-    reader = csv.DictReader(_decoded(lines, source), delimiter=delimiter, strict=True)
+    return csv.reader(lines, delimiter="\t" if source.endswith(".tsv") else ",", strict=True)
+
+
+def csv_header(reader: Any, source: str) -> list[str]:
+    """The names of the columns, out of the first line that is not empty; none where there is no line."""
+    names: list[str] = next((cells for cells in reader if cells), [])
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ServingError(f"column {repeated[0]!r} is there twice", f"{source}:1", "rename one of them")
+    return names
+
+
+def csv_row(names: list[str], cells: list[str], number: int, source: str) -> dict[str, Any]:
+    """A row by the names of its columns; cells that it lacks are None."""
+    if len(cells) > len(names):
+        raise ServingError(
+            f"row {number} has {len(cells)} cells; the header has {len(names)}",
+            source,
+            'put cells that hold a comma in "quotes"',
+        )
+    return dict(zip_longest(names, cells))
+
+
+def _read_csv(lines: Iterator[bytes], source: str) -> Iterator[dict[str, Any]]:
+    reader = csv_reader(_decoded(lines, source), source)
     try:
-        names = reader.fieldnames or []
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise ServingError(f"column {repeated[0]!r} is there twice", f"{source}:1", "rename one of them")
-        for number, row in enumerate(reader, 1):
-            if None in row:
-                raise ServingError(
-                    f"row {number} has {len(names) + len(row[None])} cells; the header has {len(names)}",
-                    f"{source}:{reader.line_num}",
-                    'put cells that hold a comma in "quotes"',
-                )
-            yield row
+        names = csv_header(reader, source)
+        for number, cells in enumerate((cells for cells in reader if cells), 1):
+            yield csv_row(names, cells, number, f"{source}:{reader.line_num}")
     except csv.Error as error:
         raise ServingError(f"not valid CSV: {error}", f"{source}:{reader.line_num}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class TensorInfo:
         """The type as TensorFlow Serving's messages write it: `float`, `string`, `int64`."""
         return _TYPES[self.dtype][0] if self.dtype in _TYPES else self.dtype.removeprefix("DT_").lower()
 
-    @property
+    @cached_property
     def numpy_dtype(self) -> Any:
         """The numpy type of its values; None when JSON cannot carry them."""
         return _TYPES[self.dtype][1] if self.dtype in _TYPES else None

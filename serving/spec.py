@@ -42,6 +42,12 @@ class VersionPolicy:
             return wanted, len(wanted)
         return found, self.count if self.kind == "latest" else len(found)
 
+    def numbers(self, found: list[int]) -> list[int]:
+        """Those of the versions, lowest first, that would be served if all can be loaded."""
+        if self.kind == "specific":
+            return [number for number in found if number in self.versions]
+        return found[-self.count :] if self.kind == "latest" else found
+
 
 NEWEST = VersionPolicy()
 

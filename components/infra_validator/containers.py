@@ -25,6 +25,8 @@ from components.infra_validator.failed import Failed
 
 _REST, _GRPC = 8501, 8500
 _CALL_SECONDS = 60.0
+# What kubectl's libraries log before it says what is wrong, and docker's advice to read its help.
+_NOISE = re.compile(r"[EIW]\d{4} |Run 'docker ")
 _UNITS = {"B": 1, "kB": 1e3, "KiB": 2**10, "MB": 1e6, "MiB": 2**20, "GB": 1e9, "GiB": 2**30}
 
 
@@ -205,7 +207,8 @@ def _run(*command: str, seconds: float = _CALL_SECONDS, both: bool = False) -> s
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"`{' '.join(command[:3])} …` took longer than {seconds:.0f} s") from error
     if done.returncode:
-        said = " ".join(done.stderr.split())
+        lines = [line for line in done.stderr.splitlines() if not _NOISE.match(line)]
+        said = " ".join(" ".join(lines).split())
         raise RuntimeError(f"`{' '.join(command[:3])} …` failed: {said[:300] or 'it says nothing'}")
     return (done.stdout + (done.stderr if both else "")).strip()
 

@@ -4,7 +4,8 @@ What stands in for it: a version counts from when its saved_model.pb is there, a
 last. Until then a server that looks finds a folder without a model, says so, and looks again. Files go up
 under a name that no server takes for a version, then are copied by the store itself, which is fast, so that
 the time between the first file and saved_model.pb is short. Deleting goes the other way round. Killed in
-between, a push leaves files that the next one removes, and the version of before.
+between, a push leaves files that the next one removes, and the version of before. A version is taken back
+by a copy below .rolled_back/ and a deletion; what is in both places counts as not taken back.
 
 What it does not have is a lock: two pushes at once into one folder are for whoever schedules them to avoid.
 The number is checked just before, so that one does not write into the other's version.
@@ -16,12 +17,14 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from components.errors import UserError
-from components.pusher.versions import ROLLED_BACK, Pushed, digest
+from components.pusher.versions import ROLLED_BACK, Pushed, digest, rolled_back_sentence
 
 GRAPH_FILE = "saved_model.pb"
 _STAGED = ".staged-"
@@ -29,7 +32,7 @@ _DIGESTS = (
     ".digests"  # an object a version with the SHA-256 of its content, so that no model has to be fetched
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_ATTEMPTS = 5
+_AS_IT_IS = "uncompressed"  # Beam's word; else it goes by the endings of names
 
 
 def is_remote(place: str) -> bool:
@@ -63,6 +66,7 @@ class RemoteVersions:
         from apache_beam.io.filesystems import FileSystems
 
         self.base = base.rstrip("/")
+        self._aside = f"{self.base}/{ROLLED_BACK}"
         self._files: Any = FileSystems
         try:
             FileSystems.get_filesystem(self.base)
@@ -73,11 +77,53 @@ class RemoteVersions:
                 fix="give a folder, gs://, or another that Beam knows, with the packages that it needs",
             ) from error
 
-    def numbers(self, below: str = "") -> list[int]:
+    def numbers(self) -> list[int]:
         """The versions that are whole, lowest first."""
-        start = f"{self.base}/{below}" if below else self.base
-        found = (path.split("/")[-2] for path in self._match(f"{start}/*/{GRAPH_FILE}"))
-        return sorted(int(name) for name in found if name.isascii() and name.isdigit())
+        return self._whole(self.base)
+
+    def aside(self) -> list[int]:
+        """Those that a person took back, lowest first."""
+        return sorted({*self._whole(self._aside)} - {*self.numbers()})
+
+    def moment(self, number: int) -> datetime:
+        """When a version was written, in UTC; by its number where the store does not tell."""
+        # The digest stays where it is when the version is moved.
+        paths = (f"{_DIGESTS}/{number}", f"{number}/{GRAPH_FILE}", f"{ROLLED_BACK}/{number}/{GRAPH_FILE}")
+        found = (each for path in paths for each in self._metadata(f"{self.base}/{path}"))
+        seconds = next((each.last_updated_in_seconds for each in found), 0)
+        return datetime.fromtimestamp(seconds or number, timezone.utc)
+
+    def digest(self, number: int) -> str:
+        """SHA-256 of what was pushed as this version; "" where it is not known."""
+        path = f"{self.base}/{_DIGESTS}/{number}"
+        if not self._files.exists(path):
+            return ""
+        with self._files.open(path) as stream:
+            return bytes(stream.read()).decode()
+
+    def fetch(self, number: int, folder: Path) -> None:
+        """Copies a version into a folder here."""
+        source = f"{self.base}/{number}"
+        for path in self._match(f"{source}/**"):
+            target = folder / path[len(source) + 1 :]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with self._files.open(path, compression_type=_AS_IT_IS) as stream, target.open("wb") as out:
+                shutil.copyfileobj(stream, out, 1 << 20)
+
+    def set_aside(self, number: int) -> None:
+        """Takes a version from where servers look."""
+        self._move(f"{self.base}/{number}", f"{self._aside}/{number}")
+
+    def bring_back(self, number: int) -> None:
+        """Puts a version that is aside where servers look."""
+        self._move(f"{self._aside}/{number}", f"{self.base}/{number}")
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Stores have no locks; what was killed on its way aside is completed first."""
+        for number in self.aside():
+            self._delete(self._match(f"{self.base}/{number}/**"))
+        yield
 
     def push(self, model: Path, keep: int) -> Pushed:
         """Puts a model's folder there as a new version, unless one has the same content."""
@@ -92,12 +138,16 @@ class RemoteVersions:
             ) from error
 
     def _push(self, model: Path, keep: int) -> Pushed:
-        content, there, aside = digest(model), self.numbers(), self.numbers(ROLLED_BACK)
+        content, there, aside = digest(model), self.numbers(), self.aside()
         for number in reversed(there):
-            if self._digest(number) == content:
+            if self.digest(number) == content:
                 newer = f"; version {there[-1]} is newer and is what is served"
                 sentence = f"not pushed again: version {number} in {self.base} has the same content"
                 return Pushed(self._version(number), False, sentence + ("" if number == there[-1] else newer))
+        for number in reversed(aside):
+            if self.digest(number) == content:
+                version = f"{self._aside}/{number}"
+                return Pushed(version, False, rolled_back_sentence(number, self.base), rolled_back=True)
         number = max([int(time.time()), *(each + 1 for each in (*there, *aside))])
         staged = f"{self.base}/{_STAGED}{uuid.uuid4().hex}"
         files = [path.relative_to(model).as_posix() for path in sorted(model.rglob("*")) if path.is_file()]
@@ -109,12 +159,13 @@ class RemoteVersions:
         self._copy(staged, target, [name for name in files if name != GRAPH_FILE])
         self._write(f"{self.base}/{_DIGESTS}/{number}", content.encode())
         self._copy(staged, target, [GRAPH_FILE])
-        gone = [*self.numbers()[:-keep]]
-        for each in gone:
-            self._remove(f"{self.base}/{each}")
+        folders = dict.fromkeys(self.numbers()[:-keep], self.base)
+        folders.update(dict.fromkeys(self.aside()[:-keep], self._aside))
+        for each, folder in folders.items():
+            self._remove(f"{folder}/{each}")
             self._delete([f"{self.base}/{_DIGESTS}/{each}"])
         self._tidy()
-        deleted = f"; deleted version {', '.join(map(str, gone))} (keep: {keep})" if gone else ""
+        deleted = f"; deleted version {', '.join(map(str, folders))} (keep: {keep})" if folders else ""
         return Pushed(target, True, f"pushed version {number} to {self.base}{deleted}")
 
     def _version(self, number: int) -> str:
@@ -123,18 +174,23 @@ class RemoteVersions:
     def _tidy(self) -> None:
         """Removes what pushes that were killed left: staged files, and folders without a model."""
         self._delete(self._match(f"{self.base}/{_STAGED}*/**"))
-        whole = {str(number) for number in self.numbers()}
-        for path in self._match(f"{self.base}/[0-9]*/**"):
-            name = path[len(self.base) + 1 :].split("/")[0]
-            if name.isdigit() and name not in whole:
-                self._delete([path])
+        whole = self.numbers()
+        for folder, kept in ((self.base, whole), (self._aside, self.aside())):
+            for path in self._match(f"{folder}/[0-9]*/**"):
+                name = path[len(folder) + 1 :].split("/")[0]
+                if name.isdigit() and int(name) not in kept:
+                    self._delete([path])
 
-    def _digest(self, number: int) -> str:
-        path = f"{self.base}/{_DIGESTS}/{number}"
-        if not self._files.exists(path):
-            return ""
-        with self._files.open(path) as stream:
-            return bytes(stream.read()).decode()
+    def _whole(self, folder: str) -> list[int]:
+        found = (path.split("/")[-2] for path in self._match(f"{folder}/*/{GRAPH_FILE}"))
+        return sorted(int(name) for name in found if name.isascii() and name.isdigit())
+
+    def _move(self, source: str, target: str) -> None:
+        """Copies a version, its model last, and deletes it, its model first."""
+        names = [path[len(source) + 1 :] for path in self._match(f"{source}/**")]
+        self._copy(source, target, [name for name in names if name != GRAPH_FILE])
+        self._copy(source, target, [GRAPH_FILE])
+        self._remove(source)
 
     def _remove(self, folder: str) -> None:
         """Deletes a version: its model first, so that it is no version from then on."""
@@ -142,8 +198,11 @@ class RemoteVersions:
         self._delete(self._match(f"{folder}/**"))
 
     def _match(self, pattern: str) -> list[str]:
+        return [each.path for each in self._metadata(pattern)]
+
+    def _metadata(self, pattern: str) -> list[Any]:
         (found,) = self._files.match([pattern])
-        return [each.path for each in found.metadata_list]
+        return list(found.metadata_list)
 
     def _upload(self, source: Path, target: str) -> None:
         with source.open("rb") as stream, self._create(target) as out:
@@ -154,11 +213,7 @@ class RemoteVersions:
             out.write(content)
 
     def _create(self, target: str) -> Any:
-        from apache_beam.io.filesystem import CompressionTypes
-
-        return self._files.create(
-            target, "application/octet-stream", compression_type=CompressionTypes.UNCOMPRESSED
-        )
+        return self._files.create(target, "application/octet-stream", compression_type=_AS_IT_IS)
 
     def _copy(self, source: str, target: str, names: Iterable[str]) -> None:
         names = list(names)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.errors import UserError
-from components.pusher.versions import ROLLED_BACK, list_versions, turn
+from components.pusher.places import Versions, open_versions
+from components.pusher.versions import ROLLED_BACK
 
 
 @dataclass(frozen=True)
@@ -37,36 +38,36 @@ class RolledBack:
         return f"version {self.serving} is {back}the newest now; {moved} moved to {ROLLED_BACK}/"
 
 
-def roll_back(base: Path, version: int | None = None) -> RolledBack:
+def roll_back(place: Path | str, version: int | None = None) -> RolledBack:
     """Makes a version the newest: those above it are moved aside; one that was aside comes back.
 
-    Each version moves by one rename. They move in an order in which the newest that a server sees changes
-    once, at the last rename: killed before that, nothing has changed for a server.
+    They move in an order in which the newest that a server sees changes once, with the last one: killed
+    before that, nothing has changed for a server.
 
     Args:
-      base: the folder of versions.
+      place: the folder of versions, or its URL.
       version: the one to go to; None: the one before the newest.
 
     Raises:
-      UserError: there is no such version, or the folder cannot be written.
+      UserError: there is no such version, or they cannot be moved.
     """
+    versions = open_versions(place)
     try:
-        if not base.is_dir():
-            raise UserError("there is no version of a model here", where=str(base), fix="push one first")
-        with turn(base):
-            return _roll_back(base, version)
-    except OSError as error:
-        raise UserError(f"cannot move the versions: {error}", where=str(base)) from error
+        with versions.turn():
+            return _roll_back(versions, str(place), version)
+    except (OSError, RuntimeError) as error:  # RuntimeError: Beam's own
+        raise UserError(f"cannot move the versions: {error}", where=str(place)) from error
 
 
-def _roll_back(base: Path, wanted: int | None) -> RolledBack:
-    there = [int(path.name) for path in list_versions(base)]
-    aside = [int(path.name) for path in list_versions(base / ROLLED_BACK)]
+def _roll_back(versions: Versions, place: str, wanted: int | None) -> RolledBack:
+    there, aside = versions.numbers(), versions.aside()
+    if not there and not aside:
+        raise UserError("there is no version of a model here", where=place, fix="push one first")
     if wanted is None:
         if len(there) < 2:
             raise UserError(
                 f"there is no version before {there[-1]}" if there else "there is no version to go back from",
-                where=str(base),
+                where=place,
                 fix=f"name one that was rolled back: {', '.join(map(str, aside))}"
                 if aside
                 else "push another first",
@@ -75,15 +76,14 @@ def _roll_back(base: Path, wanted: int | None) -> RolledBack:
     if wanted not in (*there, *aside):
         raise UserError(
             f"there is no version {wanted}",
-            where=str(base),
+            where=place,
             fix=f"name one of {', '.join(map(str, sorted([*there, *aside])))}",
         )
     above = [number for number in there if number > wanted]
-    (base / ROLLED_BACK).mkdir(exist_ok=True)
     restored = wanted not in there
     if restored:
         # It is not the newest yet, or it is so at once: either way a server sees one change.
-        (base / ROLLED_BACK / str(wanted)).rename(base / str(wanted))
+        versions.bring_back(wanted)
     for number in above:
-        (base / str(number)).rename(base / ROLLED_BACK / str(number))
+        versions.set_aside(number)
     return RolledBack(wanted, tuple(above), restored)

@@ -57,6 +57,14 @@ def digest(folder: Path) -> str:
     return total.hexdigest()
 
 
+def rolled_back_sentence(number: int, base: str) -> str:
+    """Why content that a person took back is not pushed again."""
+    return (
+        f"not pushed: version {number} in {base} has the same content and was rolled back; "
+        f"`headrace rollback {number}` brings it back"
+    )
+
+
 def push(model: Path, base: Path, keep: int) -> Pushed:
     """Copies a model beside the versions and renames it into place.
 
@@ -95,8 +103,7 @@ def _push(model: Path, base: Path, keep: int, lock: TextIO) -> Pushed:
             return Pushed(
                 version,
                 False,
-                f"not pushed: version {version.name} in {base} has the same content and was rolled back; "
-                f"`headrace rollback {version.name}` brings it back",
+                rolled_back_sentence(int(version.name), str(base)),
                 rolled_back=True,
             )
     numbers = (int(version.name) + 1 for version in (*existing, *aside))
@@ -104,6 +111,7 @@ def _push(model: Path, base: Path, keep: int, lock: TextIO) -> Pushed:
     staged = base / f"{_STAGED}{number}"
     try:
         shutil.copytree(model, staged)
+        os.utime(staged)  # it says when it was pushed, not when the model was made
         for path in (*staged.rglob("*"), staged):
             _sync(path)
         _note_number(lock, number)

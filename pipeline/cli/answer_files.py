@@ -16,15 +16,21 @@ from serving.rows import Prediction
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
 
 
+def check_name(out: str) -> None:
+    """Refuses a name that does not say the format."""
+    if Path(out).suffix not in _SUFFIXES:
+        raise UserError(f"got {out!r}; expected a name that ends with {', '.join(_SUFFIXES)}", where="--out")
+
+
 @contextmanager
 def open_answers(out: str) -> Iterator[Callable[[int, list[Prediction]], None]]:
     """What writes batches of answers; the file appears when all is well, and not at all otherwise.
 
-    Columns: row (from 1), then predicted_class and one `probability_CLASS` a class, or prediction.
+    Columns: row (from 1), then predicted_class, or of task multilabel predicted_classes with | between them,
+    and one `probability_CLASS` a class; or prediction.
     """
     path = Path(out)
-    if path.suffix not in _SUFFIXES:
-        raise UserError(f"got {out!r}; expected a name that ends with {', '.join(_SUFFIXES)}", where="--out")
+    check_name(out)
     partial = path.with_name(f".{path.name}.partial")
     try:
         with ExitStack() as stack:
@@ -37,20 +43,25 @@ def open_answers(out: str) -> Iterator[Callable[[int, list[Prediction]], None]]:
 
 
 def _flat(number: int, prediction: Prediction) -> dict[str, Any]:
+    probabilities = {f"probability_{name}": value for name, value in prediction.probabilities.items()}
+    if prediction.predicted_classes is not None:
+        return {"row": number, "predicted_classes": "|".join(prediction.predicted_classes), **probabilities}
     if prediction.predicted_class is None:
         return {"row": number, "prediction": prediction.prediction}
-    probabilities = {f"probability_{name}": value for name, value in prediction.probabilities.items()}
     return {"row": number, "predicted_class": prediction.predicted_class, **probabilities}
 
 
 def _csv(path: Path, stack: ExitStack) -> Any:
     stream = stack.enter_context(path.open("w", encoding="utf-8", newline=""))
     table = csv.writer(stream, lineterminator="\n")
+    named = False
 
     def write(number: int, predictions: list[Prediction]) -> None:
+        nonlocal named
         rows = [_flat(number + index, prediction) for index, prediction in enumerate(predictions)]
-        if number == 1:
+        if not named:
             table.writerow(rows[0])
+            named = True
         table.writerows(row.values() for row in rows)
 
     return write

@@ -11,18 +11,19 @@ from components.errors import UserError
 
 
 def with_images(
-    rows: Iterable[dict[str, Any]], columns: Collection[str], folder: Path
+    rows: Iterable[dict[str, Any]], columns: Collection[str], folder: Path, first: int = 1
 ) -> Iterator[dict[str, Any]]:
     """The rows with the files that their image columns name, as `{"b64": ...}`; other cells as they are.
 
     Args:
       columns: the image columns.
       folder: what paths are relative to.
+      first: the number of the first row, for messages.
 
     Raises:
       UserError: a file cannot be read.
     """
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows, first):
         named = {name: row[name] for name in columns if isinstance(row.get(name), str) and row[name].strip()}
         yield {**row, **{name: _read(folder / path, number, name) for name, path in named.items()}}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,20 +57,24 @@ def find_model(path: Path, home: str | None = None) -> ModelPath:
     return _only_model(path, home)
 
 
-def base_of(path: Path, home: str | None = None) -> Path:
-    """The folder of version directories that PATH means, whether or not there is one in it now."""
+def place_of(given: str, home: str | None = None) -> str:
+    """The folder of version directories that PATH means, or its URL, whether or not any is in it now."""
     from pipeline.config import FILE_NAME, load_config
 
+    warnings.simplefilter("ignore", FutureWarning)  # of Google's clients, about Python's age
+    if is_remote(given):
+        return given
+    path = Path(given)
     if path.is_file() or (path / FILE_NAME).is_file():
         bare = path.is_file() and path.suffix not in (".yaml", ".yml")
-        return _folder(load_config(path, label="unknown" if bare else None, home=home))
+        return load_config(path, label="unknown" if bare else None, home=home).push_to
     if is_version_directory(path):
         raise UserError(
             "this is one version; expected the folder of versions", where=str(path), fix=f"give {path.parent}"
         )
     if path.is_dir() and any(child.name == ROLLED_BACK for child in path.iterdir()):
-        return path
-    return find_model(path, home).path
+        return given
+    return str(find_model(path, home).path)
 
 
 def home_or_none(path: Path, home: str | None = None) -> Path | None:
@@ -117,7 +122,7 @@ def _folder(config: PipelineConfig) -> Path:
     """The folder that the project pushes to; refuses a URL."""
     if is_remote(config.push_to):
         raise UserError(
-            f"the versions of {config.name} are at {config.push_to}, where commands here do not look",
+            f"the versions of {config.name} are at {config.push_to}, where this command does not look",
             where="push.to",
             fix="give a folder into which they were copied, or ask a server that serves them, with --url",
         )

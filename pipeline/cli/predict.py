@@ -17,7 +17,9 @@ import click
 from components.errors import UserError
 from pipeline.cli.image_cells import with_images
 from pipeline.cli.model_path import ModelPath, find_model, newest_manifest
+from pipeline.cli.model_url import as_folder
 from pipeline.cli.options import home_option
+from pipeline.cli.predict_bulk import LARGE_MB, BulkOptions, predict_in_bulk
 from pipeline.cli.rows import read_given
 from pipeline.cli.serve_options import token_of, token_option
 from serving.errors import ServingError
@@ -51,6 +53,20 @@ class _Answerer(Protocol):
     "--out", metavar="FILE", help="Write the answers there: .csv, .jsonl or .parquet. [default: print them]"
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Answer only the first N rows.")
+@click.option(
+    "--beam",
+    is_flag=True,
+    help=f"Let Beam answer, into shards of OUT; from {LARGE_MB} MiB of rows on it does.",
+)
+@click.option("--runner", default="", help="Of Beam. [default: as the project's beam section says]")
+@click.option("--workers", type=click.IntRange(min=1), default=None, help="Beam's processes on this machine.")
+@click.option(
+    "--on-bad-row",
+    type=click.Choice(["error", "skip"]),
+    default="error",
+    show_default=True,
+    help="With Beam: write nothing, or leave bad rows out and say so.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a row.")
 @home_option
 def command(
@@ -62,23 +78,38 @@ def command(
     token_file: Path | None,
     out: str | None,
     limit: int | None,
+    beam: bool,
+    runner: str,
+    workers: int | None,
+    on_bad_row: str,
     as_json: bool,
     home: str | None,
 ) -> None:
     """Ask the model of PATH about rows.
 
-    PATH is a project, a data file that was run without one, a folder of version directories, or one version
-    directory. [default: .]
+    PATH is a project, a data file that was run without one, a folder of version directories or its URL, or
+    one version directory. [default: .]
 
     A cell of an image column is the path of a file, relative to the FILE of rows, or {"b64": "BYTES"}.
     Columns that the rows lack are missing values; columns that the model does not know are ignored.
+
+    Beam answers a large FILE a part at a time, into OUT-00000-of-00012 and so on, in the order of the rows,
+    each with its number.
     """
     if not file and not literals:
         raise UserError(
             "no rows given",
             fix="add --rows FILE (CSV, JSON Lines or Parquet, - for stdin) or --row '{\"column\": value}'",
         )
+    bulk = BulkOptions(beam, runner, workers or 0, on_bad_row == "skip")
     try:
+        if bulk.wanted(file, out, url) and not literals:
+            assert file
+            assert out
+            with as_folder(path, home) as here:
+                args, found = bulk.args(path, home), find_model(here, home)
+                predict_in_bulk(found, file, out, limit, args, bulk.skip_bad)
+            return
         rows = islice(_rows(file, literals), limit)
         first = next(rows, None)  # a mistake in the file shows before a model is loaded
         if first is None:
@@ -110,11 +141,12 @@ def _rows(file: str | None, literals: Iterable[str]) -> Iterator[dict[str, Any]]
 
 def _load_here(path: Path, home: str | None) -> tuple[_Answerer, str, list[str]]:
     """The newest version that loads, in this process, the label's column, and those of images."""
-    found = find_model(path, home)
     from serving.hosted import HostedModel
     from serving.local import LocalModel
 
-    model = HostedModel(found.path, found.name).start()
+    with as_folder(path, home) as here:
+        found = find_model(here, home)
+        model = HostedModel(found.path, found.name).start()
     label = model.manifest.label if model.manifest else found.label
     return LocalModel(model), label, _images(model.manifest)
 
@@ -155,7 +187,7 @@ def _answer(
     while batch := list(islice(rows, _BATCH)):
         columns = to_columns(batch, inputs, number, source)
         if number == 1:
-            _say_differences(columns, label)
+            say_differences(columns.absent, columns.ignored, label)
         write(number, answerer.predict_columns(columns))
         number += len(batch)
     return number - 1
@@ -173,12 +205,12 @@ def _writer(out: str | None, as_json: bool) -> Iterator[Write]:
         yield write
 
 
-def _say_differences(columns: Columns, label: str) -> None:
+def say_differences(absent: set[str], ignored: set[str], label: str) -> None:
     """Once, on stderr: which features are missing and which columns are not used."""
-    if columns.absent:
-        click.echo(f"missing in the rows, taken as missing values: {_listed(columns.absent)}", err=True)
-    if ignored := columns.ignored - {label}:
-        click.echo(f"not known to the model, ignored: {_listed(ignored)}", err=True)
+    if absent:
+        click.echo(f"missing in the rows, taken as missing values: {_listed(absent)}", err=True)
+    if ignored - {label}:
+        click.echo(f"not known to the model, ignored: {_listed(ignored - {label})}", err=True)
 
 
 def _listed(names: set[str]) -> str:

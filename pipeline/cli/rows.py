@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from components.errors import UserError
 
-_PARQUET_MAGIC = b"PAR1"
+PARQUET_MAGIC = b"PAR1"
 _PARQUET_ROWS = 4096  # at a time in memory
 
 
@@ -28,21 +28,22 @@ def read_given(file: str) -> Iterator[dict[str, Any]]:
         return
     try:
         with open(file, "rb") as stream:
-            is_parquet = stream.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
+            is_parquet = stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
             stream.seek(0)
-            yield from _read_parquet(stream, file) if is_parquet else read_rows(stream, file)
+            yield from parquet_rows(stream, file) if is_parquet else read_rows(stream, file)
     except OSError as error:
         raise UserError(f"cannot read it: {error.strerror or error}", where=file) from error
 
 
-def _read_parquet(stream: Any, file: str) -> Iterator[dict[str, Any]]:
+def parquet_rows(stream: Any, file: str, groups: Sequence[int] | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file, or of some of its row groups."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from components.example_gen.arrow_types import flatten, plain
 
     try:
-        for batch in pq.ParquetFile(stream).iter_batches(_PARQUET_ROWS):
+        for batch in pq.ParquetFile(stream).iter_batches(_PARQUET_ROWS, groups):
             batch = flatten(batch)
             columns = {}
             for name, array in zip(batch.schema.names, batch.columns):

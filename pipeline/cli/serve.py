@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shlex
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import click
 
 from components.errors import UserError
 from pipeline.cli.model_path import find_model
+from pipeline.cli.model_url import followed, url_of
 from pipeline.cli.options import home_option
 from pipeline.cli.serve_options import (
     TOKEN_VARIABLE,
@@ -74,8 +76,8 @@ _CONFIG_SUFFIXES = (".config", ".pbtxt", ".textproto", ".prototxt")
 def command(path: Path, name: str, versions: Any, labels: Any, home: str | None, **given: Any) -> None:
     """Serve pushed models over TensorFlow Serving's REST and gRPC.
 
-    PATH is a project, a data file that was run without one, a folder of version directories, one version
-    directory, or a models.config of TensorFlow Serving with several models. [default: .]
+    PATH is a project, a data file that was run without one, a folder of version directories or its URL, one
+    version directory, or a models.config of TensorFlow Serving with several models. [default: .]
 
     New versions are loaded and warmed up as they appear, and switched to without a failed request. A page to
     look at the models and to try a row is at /.
@@ -84,15 +86,16 @@ def command(path: Path, name: str, versions: Any, labels: Any, home: str | None,
     from serving.server import run_server
 
     try:
-        models, file = _models(path, name, versions, labels, home)
-        options = _options(models, file, given)
-        run_server(options, on_ready=lambda ready: _greet(ready, bool(options.token)))
+        with ExitStack() as stack:
+            models, file = _models(path, name, versions, labels, home, stack, given["poll_seconds"])
+            options = _options(models, file, given)
+            run_server(options, on_ready=lambda ready: _greet(ready, bool(options.token)))
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
 
 
 def _models(
-    path: Path, name: str, versions: Any, labels: Any, home: str | None
+    path: Path, name: str, versions: Any, labels: Any, home: str | None, stack: ExitStack, seconds: float
 ) -> tuple[list[ModelConfig], Path | None]:
     """What to serve, and the models.config that says so, if one does."""
     from serving.spec import ModelConfig
@@ -107,7 +110,11 @@ def _models(
                 fix="write them into the file: name, model_version_policy, version_labels",
             )
         return read_models(path), path
-    found = find_model(path, home)
+    url, project = url_of(path, home)
+    if url:
+        found = stack.enter_context(followed(url, project, versions.numbers, seconds))
+    else:
+        found = find_model(path, home)
     return [ModelConfig(name or found.name, found.path, versions, tuple(labels))], None
 
 

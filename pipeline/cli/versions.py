@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from components.errors import UserError
-from components.pusher.versions import ROLLED_BACK, list_versions
-from pipeline.cli.model_path import base_of, home_or_none
+from components.pusher.places import open_versions
+from components.pusher.remote import is_remote
+from pipeline.cli.model_path import home_or_none, place_of
 from pipeline.cli.options import home_option, json_option
 from pipeline.cli.text import table, when
 
@@ -42,7 +43,7 @@ class _Pushed:
 
 
 @click.command("versions")
-@click.argument("path", type=click.Path(path_type=Path), default=".")
+@click.argument("path", default=".")
 @click.option(
     "--config",
     "models_config",
@@ -53,26 +54,27 @@ class _Pushed:
 @click.option("--url", default="", help="A server; it says which versions it serves.")
 @home_option
 @json_option
-def command(path: Path, models_config: Path | None, url: str, home: str | None, as_json: bool) -> None:
+def command(path: str, models_config: Path | None, url: str, home: str | None, as_json: bool) -> None:
     """List the pushed versions of the model in PATH, newest first. [default: .]
 
-    PATH is a project, a data file that was run without one, or a folder of version directories. Without
-    --url, the newest counts as served: that is what a server does that is not told otherwise.
+    PATH is a project, a data file that was run without one, or a folder of version directories or its URL.
+    Without --url, the newest counts as served: that is what a server does that is not told otherwise.
 
     With --json, a list of objects: version, when, state (served, kept, rolled back), run, metrics, labels.
     """
-    base = base_of(path, home)
-    found = _versions(base)
+    place = place_of(path, home)
+    found = _versions(place)
     if not found:
-        raise UserError("no version is here", where=str(base), fix="run `headrace run` first")
-    if folder := home_or_none(path, home):
+        raise UserError("no version is here", where=place, fix="run `headrace run` first")
+    # Which project pushes to a URL, only the project itself can say.
+    if (not is_remote(path) or home) and (folder := home_or_none(Path(path), home)):
         from pipeline.metadata.store import open_store
 
         _add_runs(found, open_store(folder))
     if models_config:
-        _add_labels(found, base, models_config)
+        _add_labels(found, Path(place), models_config)
     if url:
-        _add_states(found, url, base)
+        _add_states(found, url, place.rstrip("/").rpartition("/")[2])
     if as_json:
         click.echo(json.dumps([{**asdict(each), "when": each.when.isoformat()} for each in found], indent=2))
         return
@@ -80,19 +82,15 @@ def command(path: Path, models_config: Path | None, url: str, home: str | None, 
         click.echo(line)
 
 
-def _versions(base: Path) -> list[_Pushed]:
-    there = list_versions(base)
+def _versions(place: str) -> list[_Pushed]:
+    versions = open_versions(place)
+    there = versions.numbers()
     states = dict.fromkeys(there, "kept")
     if there:
         states[there[-1]] = "served"
-    states.update(dict.fromkeys(list_versions(base / ROLLED_BACK), "rolled back"))
-    found = [_Pushed(int(path.name), _moment(path), state) for path, state in states.items()]
+    states.update(dict.fromkeys(versions.aside(), "rolled back"))
+    found = [_Pushed(number, versions.moment(number), state) for number, state in states.items()]
     return sorted(found, key=lambda each: each.version, reverse=True)
-
-
-def _moment(path: Path) -> datetime:
-    """When the version directory was written, in UTC."""
-    return datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
 
 
 def _add_runs(found: list[_Pushed], store: Store) -> None:
@@ -136,14 +134,14 @@ def _add_labels(found: list[_Pushed], base: Path, file: Path) -> None:
                         each.labels.append(label)
 
 
-def _add_states(found: list[_Pushed], url: str, base: Path) -> None:
+def _add_states(found: list[_Pushed], url: str, folder: str) -> None:
     """What the server says of its versions; the rest is not served."""
     from serving.client import Client
     from serving.errors import ServingError
 
     address, _, name = url.partition("/v1/models/")
     try:
-        status = Client(address, name.strip("/") or base.name).status()
+        status = Client(address, name.strip("/") or folder).status()
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
     states = {int(each["version"]): each["state"] for each in status}

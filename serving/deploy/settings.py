@@ -64,9 +64,9 @@ class Deployment:
 
     @property
     def resource(self) -> str:
-        """The model's name as Kubernetes allows it."""
+        """The model's name as Kubernetes allows it: names of Services begin with a letter."""
         name = re.sub(r"[^a-z0-9]+", "-", self.model.lower()).strip("-")[:50].strip("-")
-        return name or "model"
+        return name if name[:1].isalpha() else f"model-{name}".strip("-")
 
     @property
     def claim(self) -> str:

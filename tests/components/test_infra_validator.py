@@ -228,6 +228,23 @@ def test_an_engine_that_is_not_there_is_said(serving_folder, backend, monkeypatc
     assert raised.value.where == f"infra_validate.backend: {backend}"
 
 
+@pytest.mark.parametrize(
+    ("backend", "program", "said"),
+    [
+        ("docker", "docker", r"docker run --detach …` failed: .*(?i:docker (daemon|api))"),
+        ("kubernetes", "kubectl", "refused"),
+    ],
+)
+def test_an_engine_that_does_not_run_is_said(serving_folder, backend, program, said, monkeypatch, tmp_path):
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    with pytest.raises(UserError, match=said) as raised:
+        start(InfraValidateConfig(backend=backend), str(serving_folder), "m")
+    assert raised.value.fix == f"see that {program} works, or leave the backend out: it is embedded then"
+
+
 def test_the_trial_server_ends_with_its_step(serving_folder):
     server = embedded.EmbeddedServer(str(serving_folder), "m")
     server.wait(60)

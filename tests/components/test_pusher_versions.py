@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -30,8 +31,10 @@ def _model(folder: Path, content: str, files: int = 1) -> Path:
 
 def test_a_push_copies_the_whole_model(tmp_path, base):
     model = _model(tmp_path / "a", "a")
+    os.utime(model, (1, 1))
     before = int(time.time())
     done = push(model, base, keep=5)
+    assert done.version.stat().st_mtime >= before
     assert done.new
     assert done.version == base / done.version.name
     assert before <= int(done.version.name) <= time.time()

@@ -1,4 +1,4 @@
-"""What `headrace deploy` writes: held against the API's types, and read by a server."""
+"""What `headrace deploy` writes: held against Kubernetes' published schemas, and read by a server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import kubernetes_validate
 import pytest
 from click.testing import CliRunner, Result
 from http_calls import call
-from kubernetes_types import check
 from ruamel.yaml import YAML
 from serve_process import Running, serving, wait_for
 
@@ -32,6 +33,12 @@ def run(*arguments: str) -> Result:
 
 def load(path: Path) -> Any:
     return YAML(typ="safe").load(path)
+
+
+def check(manifest: dict[str, Any]) -> None:
+    """Raises ValidationError for what the oldest or the newest Kubernetes at hand does not have."""
+    for version in (kubernetes_validate.utils.all_versions()[0], kubernetes_validate.latest_version()):
+        kubernetes_validate.validate(manifest, version, strict=True)
 
 
 def render(tmp_path: Path, target: str, store: str, *arguments: str) -> Path:
@@ -96,42 +103,106 @@ class TestKubernetes:
     def test_a_wrong_field_would_show(self, out: Path) -> None:
         manifest = load(out / "deployment.yaml")
         manifest["spec"]["template"]["spec"]["containers"][0]["readynessProbe"] = {}
-        with pytest.raises(AssertionError, match=r"containers\[0\]: \['readynessProbe'\] not in V1Container"):
+        with pytest.raises(kubernetes_validate.ValidationError, match="'readynessProbe' was unexpected"):
             check(manifest)
         manifest = load(out / "deployment.yaml")
         del manifest["spec"]["selector"]
-        with pytest.raises(ValueError, match="`selector`, must not be `None`"):
+        with pytest.raises(kubernetes_validate.ValidationError, match="'selector' is a required property"):
             check(manifest)
 
 
 def test_kserve(tmp_path: Path) -> None:
-    """Against the fields of the v1beta1 CRD that it uses: no package carries its schema."""
+    """Its own fields by hand, as no package carries its schema; the rest of a predictor is a pod's."""
     out = render(tmp_path, "kserve", "s3://bucket/tips", "--replicas", "1", "--service-account", "reader")
     service = load(out / "inference-service.yaml")
     assert service["apiVersion"] == "serving.kserve.io/v1beta1"
     assert service["kind"] == "InferenceService"
     assert service["spec"].keys() == {"predictor"}
     predictor = service["spec"]["predictor"]
-    model = predictor.pop("model")
-    assert predictor == {
-        "serviceAccountName": "reader",
+    # pkg/apis/serving/v1beta1/component.go: ComponentExtensionSpec; predictor_model.go: ModelSpec
+    own = {
         "annotations": {"headrace/pushed": "1"},
         "minReplicas": 1,
         "maxReplicas": 6,
         "scaleMetric": "cpu",
         "scaleTarget": 70,
         "timeout": 60,
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 65534},
     }
-    assert model["modelFormat"] == {"name": "tensorflow", "version": "2"}
-    assert model["storageUri"] == "s3://bucket/tips"
-    assert model["runtimeVersion"] == "2.19.1"
+    assert {key: predictor.pop(key) for key in own} == own
+    model = predictor.pop("model")
+    own = {
+        "modelFormat": {"name": "tensorflow", "version": "2"},
+        "protocolVersion": "v1",
+        "runtimeVersion": "2.19.1",
+        "storageUri": "s3://bucket/tips",
+    }
+    assert {key: model.pop(key) for key in own} == own
+    pod = {**predictor, "containers": [{"name": "kserve-container", **model}]}
+    check({"apiVersion": "v1", "kind": "Pod", "metadata": service["metadata"], "spec": pod})
+    assert pod["serviceAccountName"] == "reader"
+    assert pod["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65534}
+
+
+_TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+_DURATION = {"type": "string", "pattern": r"^([0-9]+(us|ms|s|m|h))+$"}
+# The part of https://github.com/compose-spec/compose-spec/blob/main/schema/compose-spec.json that is used.
+COMPOSE = {
+    "type": "object",
+    "required": ["services"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string", "pattern": r"^[a-z0-9][a-z0-9_-]*$"},
+        "volumes": {
+            "type": "object",
+            "additionalProperties": {"type": ["object", "null"], "maxProperties": 0},
+        },
+        "services": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["image"],
+                "additionalProperties": False,
+                "properties": {
+                    "image": _TEXT,
+                    "entrypoint": _TEXTS,
+                    "command": _TEXTS,
+                    "user": _TEXT,
+                    "read_only": {"type": "boolean"},
+                    "tmpfs": _TEXTS,
+                    "cap_drop": _TEXTS,
+                    "security_opt": _TEXTS,
+                    "profiles": _TEXTS,
+                    "ports": {"type": "array", "items": {"type": "string", "pattern": r"^[0-9.]+:\d+:\d+$"}},
+                    "volumes": {
+                        "type": "array",
+                        "items": {"type": "string", "pattern": "^[^:]+:/[^:]+(:ro)?$"},
+                    },
+                    "healthcheck": {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "properties": {
+                            "test": _TEXTS,
+                            "interval": _DURATION,
+                            "timeout": _DURATION,
+                            "start_period": _DURATION,
+                        },
+                    },
+                    "stop_grace_period": _DURATION,
+                    "restart": {"enum": ["no", "always", "on-failure", "unless-stopped"]},
+                    "cpus": {"type": ["number", "string"], "pattern": r"^[0-9.]+$"},
+                    "mem_limit": {"type": "string", "pattern": r"^[0-9]+[bkmg]$"},
+                },
+            },
+        },
+    },
+}
 
 
 class TestCompose:
     def test_services(self, binary_base: Path, server: Running, tmp_path: Path) -> None:
         out = render(tmp_path, "compose", str(binary_base))
         compose = load(out / "compose.yaml")
+        jsonschema.validate(compose, COMPOSE)
         service = compose["services"]["serving"]
         sources = [
             volume.split(":")[0] for each in compose["services"].values() for volume in each["volumes"]
@@ -212,7 +283,8 @@ def test_mistakes(tmp_path: Path, target: str, store: str, more: tuple[str, ...]
 
 
 def test_names_that_kubernetes_takes() -> None:
-    assert Deployment(model="Big_Tips.v2", store="gs://b/m").resource == "big-tips-v2"
+    for name, allowed in {"Big_Tips.v2": "big-tips-v2", "2nd": "model-2nd"}.items():
+        assert Deployment(model=name, store="gs://b/m").resource == allowed
 
 
 def test_a_canary_by_labels(binary_base: Path, yes_version: Path, tmp_path: Path) -> None:

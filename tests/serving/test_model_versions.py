@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from components.errors import UserError
 from pipeline.cli.model_path import find_model
+from serving import memory
 from serving.errors import ServingError
 from serving.hosted import HostedModel
 from serving.model import Model
@@ -79,3 +82,12 @@ def test_a_data_file_leads_to_its_pushed_models(tmp_path: Path) -> None:
     make_version(tmp_path / ".headrace" / "models" / "fares", "1")
     with pytest.raises(UserError, match="several models were pushed here: fares, trips"):
         find_model(tmp_path)
+
+
+def test_loading_gives_way_and_what_it_changed_is_as_before() -> None:
+    before = sys.getswitchinterval()
+    with memory.giving_way():
+        assert sys.getswitchinterval() < before / 10
+        assert not gc.isenabled()
+    assert sys.getswitchinterval() == before
+    assert gc.isenabled()

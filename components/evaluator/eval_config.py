@@ -36,8 +36,10 @@ _CLASSES = {
 }
 # Metrics that each class has for itself.
 OF_EACH_CLASS = {"multilabel": ("auc",)}
-# Beside them, the share of the rows that have the class.
+# Beside them the share of the rows that have the class; of two classes, the second.
 SHARE = "share"
+# How many rows there are, by TFMA's own name for it.
+ROWS = "example_count"
 _PLOTS = {"binary": ("CalibrationPlot", "ConfusionMatrixPlot")}
 
 
@@ -54,7 +56,7 @@ def eval_config(
 
     Each metric goes by its own name in TFMA's results, those of each class under the class's id. Of lists of
     labels and predictions TFMA takes each pair for a case of its own, unless told to look at one class.
-    Weights weigh the metrics, not the count of examples.
+    Weights weigh the metrics, not the counts of rows.
     """
     config = config_pb2.EvalConfig()
     names = [tfma.CANDIDATE_KEY, tfma.BASELINE_KEY] if has_baseline else [""]
@@ -71,6 +73,8 @@ def eval_config(
         config.slicing_specs.add(feature_keys=columns)
     counted = config.metrics_specs.add()
     counted.metrics.add(class_name="ExampleCount")
+    if task == "binary":
+        counted.metrics.add(class_name="MeanLabel", config=f'"name": "{SHARE}"')
     counted.example_weights.unweighted = True
     metrics = config.metrics_specs.add()
     of_each_class = OF_EACH_CLASS.get(task, ())

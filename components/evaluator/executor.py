@@ -69,7 +69,7 @@ class Executor(BeamExecutor):
         if found.of_classes:
             classes = {name: _finite(values) for name, values in found.of_classes.items()}
             evaluation.set_string_custom_property("class_metrics", json.dumps(classes))
-        say(evaluation, f"{verdict.sentence} ({SPLIT}: {shown}{found.unmeasured})")
+        say(evaluation, f"{verdict.sentence} ({SPLIT}, {found.extent}: {shown}{found.unmeasured})")
 
     def _evaluate(
         self,

@@ -10,10 +10,14 @@ import tensorflow_model_analysis as tfma
 
 from components.errors import cut
 from components.evaluator.config import METRICS
-from components.evaluator.eval_config import OF_EACH_CLASS, SHARE
+from components.evaluator.eval_config import OF_EACH_CLASS, ROWS, SHARE
 from components.evaluator.predictions import Exported
 
 _SHOWN = 5
+# What of two classes compares the one with the other: without rows of both TFMA says 0 or 1.
+_OF_BOTH = ("auc", "auc_pr")
+# With fewer rows of a class, what is measured is mostly luck.
+_FEW = 10
 
 
 @dataclass(frozen=True)
@@ -24,10 +28,24 @@ class Measured:
       metrics: metric to its value; NaN when the rows cannot tell.
       of_classes: metric to its value for each class, of those that each class has for itself. Its value in
         `metrics` is their mean over the classes that the rows can tell of.
+      rows: how many there are, whatever they weigh.
+      rows_of_classes: of two classes, class to the number of its rows.
     """
 
     metrics: dict[str, float]
     of_classes: dict[str, dict[str, float]] = field(default_factory=dict)
+    rows: int = 0
+    rows_of_classes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def extent(self) -> str:
+        """On how many rows this rests, and of which class there are hardly any."""
+        few = [
+            f", {f'only {number}' if number else 'none'} of class {cut(name)!r}"
+            for name, number in self.rows_of_classes.items()
+            if number < _FEW
+        ]
+        return f"{self.rows:,} rows{''.join(few)}"
 
     @property
     def unmeasured(self) -> str:
@@ -59,7 +77,13 @@ def measured(folder: str, model: str, exported: Exported) -> Measured:
         name: _mean(of_classes[name]) if name in of_classes else _value(overall[""][name])
         for name in METRICS[task]
     }
-    return Measured(metrics, of_classes)
+    rows, counts = round(_value(overall[""][ROWS])), {}
+    if task == "binary":
+        second = round(rows * _value(overall[""][SHARE]))
+        counts = dict(zip(classes, (rows - second, second)))
+        if 0 in counts.values():
+            metrics.update(dict.fromkeys(_OF_BOTH, math.nan))
+    return Measured(metrics, of_classes, rows, counts)
 
 
 def _of_class(found: dict[str, Any], name: str) -> float:

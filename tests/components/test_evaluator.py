@@ -188,6 +188,25 @@ def test_a_metric_that_cannot_be_measured_is_a_sentence_and_no_blessing(tmp_path
     assert found["accuracy"] == 1
 
 
+@pytest.mark.parametrize(("only", "lacks"), [(0, "yes"), (1, "no")])
+def test_rows_of_one_class_have_no_auc(tmp_path, only, lacks):
+    x, y = _rows("binary")
+    made = _evaluate(tmp_path, "binary", (x, np.full_like(y, only)))
+    found = _metrics(made)
+    assert (found["auc"], found["auc_pr"]) == (None, None)
+    said = made["evaluation"].get_string_custom_property("summary")
+    assert said.startswith("not blessed: auc cannot be measured on these rows (test, 200 rows, none of class ")
+    assert f"none of class '{lacks}': auc nan" in said
+
+
+def test_it_is_said_when_a_class_has_hardly_any_rows(tmp_path):
+    x, y = _rows("binary")
+    y[:] = 0
+    y[[3, 50]] = 1
+    said = _evaluate(tmp_path, "binary", (x, y))["evaluation"].get_string_custom_property("summary")
+    assert "(test, 200 rows, only 2 of class 'yes': auc " in said
+
+
 class TestBaseline:
     def test_a_worse_model_is_not_blessed(self, tmp_path):
         x, y = _rows("regression")

@@ -195,7 +195,9 @@ def test_rows_of_one_class_have_no_auc(tmp_path, only, lacks):
     found = _metrics(made)
     assert (found["auc"], found["auc_pr"]) == (None, None)
     said = made["evaluation"].get_string_custom_property("summary")
-    assert said.startswith("not blessed: auc cannot be measured on these rows (test, 200 rows, none of class ")
+    assert said.startswith(
+        "not blessed: auc cannot be measured on these rows (test, 200 rows, none of class "
+    )
     assert f"none of class '{lacks}': auc nan" in said
 
 

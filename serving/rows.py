@@ -37,12 +37,16 @@ class Columns:
 
 @dataclass(frozen=True)
 class Prediction:
-    """One row's answer: a class, or those that the row has, with the probability of each; or a number."""
+    """One row's answer: a class, or those that the row has, with the probability of each; or a number.
+
+    A number may come with its quantiles, in order.
+    """
 
     predicted_class: str | None = None
     probabilities: Mapping[str, float] = field(default_factory=dict)
     prediction: float | None = None
     predicted_classes: tuple[str, ...] | None = None
+    quantiles: tuple[float, ...] = ()
 
     @property
     def probability(self) -> float:
@@ -56,7 +60,8 @@ class Prediction:
                 "probabilities": dict(self.probabilities),
             }
         if self.predicted_class is None:
-            return {"prediction": self.prediction}
+            quantiles = {"quantiles": list(self.quantiles)} if self.quantiles else {}
+            return {"prediction": self.prediction, **quantiles}
         return {"predicted_class": self.predicted_class, "probabilities": dict(self.probabilities)}
 
 
@@ -119,7 +124,12 @@ def to_predictions(outputs: Mapping[str, Iterable[Any]]) -> list[Prediction]:
             )
         ]
     if "predictions" in outputs:
-        return [Prediction(prediction=float(value)) for value in outputs["predictions"]]
+        numbers = [float(value) for value in outputs["predictions"]]
+        quantiles = [tuple(map(float, row)) for row in outputs.get("quantiles", ())] or [()] * len(numbers)
+        return [
+            Prediction(prediction=number, quantiles=row)
+            for number, row in zip(numbers, quantiles, strict=True)
+        ]
     raise ServingError(
         f"the model answers with {', '.join(sorted(outputs)) or 'nothing'}; expected probabilities, classes "
         "and predicted_class or predicted, or predictions",

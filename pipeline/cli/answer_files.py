@@ -27,7 +27,7 @@ def open_answers(out: str) -> Iterator[Callable[[int, list[Prediction]], None]]:
     """What writes batches of answers; the file appears when all is well, and not at all otherwise.
 
     Columns: row (from 1), then predicted_class, or of task multilabel predicted_classes with | between them,
-    and one `probability_CLASS` a class; or prediction.
+    and one `probability_CLASS` a class; or prediction, and quantile_1 and so on where the model has some.
     """
     path = Path(out)
     check_name(out)
@@ -47,7 +47,8 @@ def _flat(number: int, prediction: Prediction) -> dict[str, Any]:
     if prediction.predicted_classes is not None:
         return {"row": number, "predicted_classes": "|".join(prediction.predicted_classes), **probabilities}
     if prediction.predicted_class is None:
-        return {"row": number, "prediction": prediction.prediction}
+        quantiles = {f"quantile_{i}": value for i, value in enumerate(prediction.quantiles, 1)}
+        return {"row": number, "prediction": prediction.prediction, **quantiles}
     return {"row": number, "predicted_class": prediction.predicted_class, **probabilities}
 
 

@@ -250,11 +250,9 @@ class _Table:
 def _header(prediction: Prediction) -> list[str]:
     if prediction.predicted_classes is not None:
         return ["row", "predicted_classes", "probabilities"]
-    return (
-        ["row", "prediction"]
-        if prediction.predicted_class is None
-        else ["row", "predicted_class", "probability"]
-    )
+    if prediction.predicted_class is None:
+        return ["row", "prediction", *(["quantiles"] if prediction.quantiles else [])]
+    return ["row", "predicted_class", "probability"]
 
 
 def _cells(number: int, prediction: Prediction, rounded: bool) -> list[str]:
@@ -264,5 +262,6 @@ def _cells(number: int, prediction: Prediction, rounded: bool) -> list[str]:
         scores = (style(prediction.probabilities[name]) for name in named)
         return [str(number), "|".join(named), "|".join(scores)]
     if prediction.predicted_class is None:
-        return [str(number), style(prediction.prediction)]
+        quantiles = ["|".join(map(style, prediction.quantiles))] if prediction.quantiles else []
+        return [str(number), style(prediction.prediction), *quantiles]
     return [str(number), prediction.predicted_class, style(prediction.probability)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from serve_process import Running
+from tiny_models import save_model
 
 from components.errors import UserError
 from pipeline.cli.predict import command
@@ -71,6 +72,20 @@ def test_regression_here(regression_base: Path) -> None:
     row = ["--row", '{"trip_miles": 20, "hour": null}']
     assert json.loads(run(str(regression_base / "3"), *row, "--json").stdout) == {"prediction": 2.0}
     assert run(str(regression_base), *row).stdout == "row,prediction\n1,2.0\n"
+
+
+def test_quantiles_here(tmp_path: Path) -> None:
+    model = save_model(tmp_path / "1", "regression", quantiles=True)
+    row = ["--row", '{"trip_miles": 20}']
+    answer = {"prediction": 2.0, "quantiles": [1.0, 4.0]}
+    assert json.loads(run(str(model), *row, "--json").stdout) == answer
+    assert run(str(model), *row).stdout == "row,prediction,quantiles\n1,2.0,1.0|4.0\n"
+    for suffix, lines in (
+        ("csv", "row,prediction,quantile_1,quantile_2\n1,2.0,1.0,4.0\n"),
+        ("jsonl", json.dumps({"row": 1, **answer}) + "\n"),
+    ):
+        run(str(model), *row, "--out", str(tmp_path / f"answers.{suffix}"))
+        assert (tmp_path / f"answers.{suffix}").read_text() == lines
 
 
 BAD_ROWS = {

@@ -41,8 +41,8 @@ class Threshold(Section):
         None,
         description="how far the value may rise above that of the latest blessed model: 0.01, or 1% of it",
     )
-    beats_constant: bool = Field(
-        False,
+    beats_constant: bool | None = Field(
+        None,
         description="whether the value must be better than that of one answer for every row, the most "
         "frequent class or the mean; for accuracy (binary, multiclass), rmse and mse",
     )

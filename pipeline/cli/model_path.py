@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pipeline.config import PipelineConfig
 
 
+_YAML = (".yaml", ".yml")
+
+
 @dataclass(frozen=True)
 class ModelPath:
     """A place to serve from.
@@ -34,6 +37,13 @@ class ModelPath:
     label: str = ""
 
 
+def is_project(path: Path) -> bool:
+    """Whether PATH is a project's folder or its YAML file."""
+    from pipeline.config import FILE_NAME
+
+    return (path / FILE_NAME).is_file() or (path.is_file() and path.suffix in _YAML)
+
+
 def find_model(path: Path, home: str | None = None) -> ModelPath:
     """What PATH means; raises UserError when no model was pushed there.
 
@@ -42,15 +52,13 @@ def find_model(path: Path, home: str | None = None) -> ModelPath:
         directories, or one version directory.
       home: where runs leave what they leave, as `load_config` takes it.
     """
-    from pipeline.config import FILE_NAME
-
     if not path.exists():
         raise UserError(
             "no such file or folder",
             where=str(path),
             fix="give a project, a folder of pushed versions, or one version",
         )
-    if path.is_file() or (path / FILE_NAME).is_file():
+    if path.is_file() or is_project(path):
         return _project(path, home)
     if is_version_directory(path) or list_versions(path):
         return ModelPath(path)
@@ -59,15 +67,12 @@ def find_model(path: Path, home: str | None = None) -> ModelPath:
 
 def place_of(given: str, home: str | None = None) -> str:
     """The folder of version directories that PATH means, or its URL, whether or not any is in it now."""
-    from pipeline.config import FILE_NAME, load_config
-
     warnings.simplefilter("ignore", FutureWarning)  # of Google's clients, about Python's age
     if is_remote(given):
         return given
     path = Path(given)
-    if path.is_file() or (path / FILE_NAME).is_file():
-        bare = path.is_file() and path.suffix not in (".yaml", ".yml")
-        return load_config(path, label="unknown" if bare else None, home=home).push_to
+    if path.is_file() or is_project(path):
+        return _config(path, home).push_to
     if is_version_directory(path):
         raise UserError(
             "this is one version; expected the folder of versions", where=str(path), fix=f"give {path.parent}"
@@ -102,20 +107,23 @@ def newest_manifest(found: ModelPath) -> Manifest | None:
         return None
 
 
-def _project(path: Path, home: str | None) -> ModelPath:
+def _config(path: Path, home: str | None) -> PipelineConfig:
+    """Of a project, or of a data file that was run without one; of that the label is not known."""
     from pipeline.config import load_config
 
-    bare = path.is_file() and path.suffix not in (".yaml", ".yml")
-    config = load_config(
-        path, label="unknown" if bare else None, home=home
-    )  # the folder does not depend on it
+    # Where the versions are does not depend on it.
+    return load_config(path, label=None if is_project(path) else "unknown", home=home)
+
+
+def _project(path: Path, home: str | None) -> ModelPath:
+    config = _config(path, home)
     if not list_versions(_folder(config)):
         raise UserError(
             f"no model of {config.name} is pushed yet",
             where=str(config.push_dir),
             fix=f"run `headrace run {path}` first",
         )
-    return ModelPath(config.push_dir, config.name, "" if bare else config.label)
+    return ModelPath(config.push_dir, config.name, config.label if is_project(path) else "")
 
 
 def _folder(config: PipelineConfig) -> Path:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import UserError
 from components.pusher.remote import is_remote
-from pipeline.cli.model_path import ModelPath
+from pipeline.cli.model_path import ModelPath, is_project
 from serving.versions import list_versions
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ log = logging.getLogger("serving")
 
 def url_of(path: Path, home: str | None = None) -> tuple[str, str]:
     """The URL that PATH means, as one or by its project, and the project's name; "" for what is not known."""
-    from pipeline.config import FILE_NAME, load_config
+    from pipeline.config import load_config
 
     if given := re.fullmatch(r"([A-Za-z][A-Za-z0-9+.-]*):/+(.+)", str(path)):  # a Path has one slash of two
         return f"{given[1]}://{given[2]}", ""
-    if (path / FILE_NAME).is_file() or (path.is_file() and path.suffix in (".yaml", ".yml")):
+    if is_project(path):
         config = load_config(path, home=home)
         if is_remote(config.push_to):
             return config.push_to, config.name

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from components.errors import UserError
-from pipeline.cli.model_path import ModelPath
+from pipeline.cli.model_path import ModelPath, is_project
 from serving.manifest import read_manifest
 from serving.versions import is_version_directory, list_versions, version_number
 
@@ -52,10 +52,9 @@ class BulkOptions:
     def args(self, path: Path, home: str | None) -> list[str]:
         """Beam's options: those of the project, if PATH is one, with what the command line says."""
         from pipeline.beam import BeamConfig
-        from pipeline.config import FILE_NAME, load_config
+        from pipeline.config import load_config
 
-        is_project = (path / FILE_NAME).is_file() or path.suffix in (".yaml", ".yml")
-        config = load_config(path, home=home).beam if is_project else BeamConfig()
+        config = load_config(path, home=home).beam if is_project(path) else BeamConfig()
         args = config.pipeline_args()
         if self.runner:
             args = [f"--runner={self.runner}", *config.args]

@@ -3,7 +3,6 @@
 Importing the libraries takes 5 to 15 s, a fork a tenth of a second.
 """
 
-import gc
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -20,8 +19,8 @@ import components.statistics_gen.executor
 import components.trainer.executor
 import components.transform.executor  # noqa: F401
 import tfx.orchestration.portable.python_executor_operator  # noqa: F401
+from serving.memory import settle
 
 # What is imported stays: a step's collector need not look through it, for a quarter of a second each time,
 # nor write to its pages, which steps share.
-gc.collect()
-gc.freeze()
+settle()

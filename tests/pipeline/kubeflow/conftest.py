@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kfp_api import Api
 from kubeflow_taxi import ALL_OF_IT, TAXI
 
 from pipeline.config import load_config
@@ -16,6 +18,14 @@ from pipeline.kubeflow.compile import Compiled, compile_pipeline
 def full(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     """The taxi pipeline with everything; not to be changed."""
     return compile_pipeline(load_config(TAXI, ALL_OF_IT, home=tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    """A server that takes and refuses what Kubeflow's does."""
+    server = Api()
+    yield server
+    server.stop()
 
 
 @pytest.fixture

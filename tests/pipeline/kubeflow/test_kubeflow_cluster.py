@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
@@ -22,13 +21,6 @@ from pipeline.kubeflow.compile import Compiled
 from pipeline.kubeflow.cron import parse
 
 NIGHTLY = {"cron_schedule": {"cron": "0 30 2 * * *"}}
-
-
-@pytest.fixture
-def api() -> Iterator[Api]:
-    server = Api()
-    yield server
-    server.stop()
 
 
 @pytest.fixture

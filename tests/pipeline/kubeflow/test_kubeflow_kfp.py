@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,6 @@ from pipeline.kubeflow.simulate import driver
 from pipeline.kubeflow.vertex import pipeline_job
 
 NIGHTLY = "0 30 2 * * *"
-
-
-@pytest.fixture
-def api() -> Iterator[Api]:
-    server = Api()
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import ssl
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,6 @@ from pipeline.kubeflow import client as clients
 from pipeline.kubeflow.client import COOKIES, TOKEN, Client
 
 CLAIM = ("--set", "kubeflow.claims=[{name: models, mount: /models}]")
-
-
-@pytest.fixture
-def api() -> Iterator[Api]:
-    server = Api()
-    yield server
-    server.stop()
 
 
 def _call(command: str, *arguments: str, code: int = 0) -> Result:

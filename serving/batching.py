@@ -1,7 +1,8 @@
 """Requests that wait for a model are answered together, without timers.
 
 While the model computes, what arrives waits; when it is done, all that waits (up to `max_batch_size` rows)
-goes in one call. A lone client never waits, and many clients share calls.
+goes in one call, as soon as the event loop has read what many others sent by then. A lone client never
+waits, and many clients share calls.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from serving.model import Arrays, Model
 from serving.status import Code, StatusError
 
 Outputs = dict[str, np.ndarray]
+# When many ask, a batch goes after some turns of the event loop without another request: from its socket to its
+# queue a request takes a few. Each turn gives the interpreter away, so it must be worth it.
+_MANY, _QUIET_TURNS = 4, 4
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class _Queue:
     waiting: deque[_Task] = field(default_factory=deque)
     rows: int = 0
     under_way: int = 0
+    usual: int = 0  # requests in a batch: the most of late
+    gathering: bool = False
 
 
 class Batcher:
@@ -118,7 +124,7 @@ class Batcher:
         queue.rows += rows
         timer = loop.call_at(loop.time() + max(0.0, deadline - time.monotonic()), _expire, task)
         try:
-            self._dispatch(model, name, queue)
+            self._gather(model, name, queue)
             return await task.answer
         finally:
             timer.cancel()
@@ -132,6 +138,29 @@ class Batcher:
             queues[name] = _Queue(self._parameters.enabled and model.signatures[name].batchable)
         return queues[name]
 
+    def _gather(self, model: Model, name: str, queue: _Queue) -> None:
+        """Dispatches when requests that arrived together are all in the queue, or enough for a batch are.
+
+        Without this, the first of many requests would go alone, and the others while it is computed: small
+        batches, whose calls take the interpreter from the event loop all the time.
+        """
+        if not queue.together or queue.usual < _MANY:
+            self._dispatch(model, name, queue)
+        elif queue.waiting and not queue.gathering:
+            queue.gathering = True
+            self._look(model, name, queue, len(queue.waiting), _QUIET_TURNS)
+
+    def _look(self, model: Model, name: str, queue: _Queue, seen: int, turns: int) -> None:
+        """Once a turn of the event loop, while requests for this queue come."""
+        waiting = len(queue.waiting)
+        if waiting > seen:
+            turns = _QUIET_TURNS
+        if turns and queue.rows < self._parameters.max_batch_size:
+            asyncio.get_running_loop().call_soon(self._look, model, name, queue, waiting, turns - 1)
+        else:
+            queue.gathering = False
+            self._dispatch(model, name, queue)
+
     def _dispatch(self, model: Model, name: str, queue: _Queue) -> None:
         most = 1 if queue.together else self._parameters.num_batch_threads
         while queue.waiting and queue.under_way < most:
@@ -139,6 +168,7 @@ class Batcher:
             if not tasks:
                 continue
             queue.under_way += 1
+            queue.usual = max(len(tasks), queue.usual - 1)
             running = asyncio.get_running_loop().run_in_executor(
                 self._workers, _run, model, name, tasks, self._parameters.allowed_batch_sizes
             )
@@ -158,7 +188,7 @@ class Batcher:
                         task.answer.set_exception(result)
                     else:
                         task.answer.set_result(result)
-                self._dispatch(model, name, queue)
+                self._gather(model, name, queue)
 
             running.add_done_callback(done)
 

@@ -62,10 +62,11 @@ def _check_batch(outputs: Mapping[str, np.ndarray]) -> None:
 
 def _writable(array: np.ndarray) -> np.ndarray:
     """The array in a type that JSON can carry."""
-    if array.dtype.name in ("float16", "bfloat16"):
+    dtype = array.dtype
+    if dtype.itemsize == 2 and dtype.name in ("float16", "bfloat16"):  # a name is slow to have
         return array.astype(np.float32)
-    if array.dtype.kind not in "biufO":
-        raise invalid(f"Failed to write JSON value for tensor type: {array.dtype.name}")
+    if dtype.kind not in "biufO":
+        raise invalid(f"Failed to write JSON value for tensor type: {dtype.name}")
     return np.ascontiguousarray(array) if array.ndim else array
 
 
@@ -73,7 +74,7 @@ def _plain(array: np.ndarray, name: str, keep: bool) -> Any:
     """What the JSON writer takes: lists for strings; for numbers the array itself, or lists if not `keep`."""
     if array.dtype.kind == "O":
         as_bytes = name.endswith(_BYTES_SUFFIX)
-        return _nested(array, lambda value: _text(value, as_bytes))
+        return _nested(array.tolist(), as_bytes)
     if keep:
         return array if array.ndim else array[()]
     if array.dtype == np.float32:
@@ -81,11 +82,10 @@ def _plain(array: np.ndarray, name: str, keep: bool) -> Any:
     return array.tolist()
 
 
-def _nested(array: np.ndarray, convert: Any) -> Any:
-    flat = np.empty(array.shape, np.object_)
-    for index, value in np.ndenumerate(array):
-        flat[index] = convert(value)
-    return flat.tolist()
+def _nested(value: Any, as_bytes: bool) -> Any:
+    if isinstance(value, list):
+        return [_nested(item, as_bytes) for item in value]
+    return _text(value, as_bytes)
 
 
 def _text(value: bytes, as_bytes: bool) -> Any:

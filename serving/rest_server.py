@@ -116,6 +116,8 @@ class RestHandler:
                 return _json(await answer(route, body, deadline))
 
     async def _body(self, request: web.Request) -> bytes:
+        if request.content.is_eof():  # it came with the head, as small ones do
+            return await request.read()
         timer = asyncio.get_running_loop().call_later(
             self._core.options.timeout_seconds, request.content.set_exception, asyncio.TimeoutError()
         )

@@ -11,6 +11,8 @@ import numpy as np
 DEFAULT_SIGNATURE = "serving_default"
 RAW_SIGNATURE = "serving_raw"
 
+_COLUMN = (-1,)  # one value a row, by far the most usual
+
 # TensorFlow's type to its name in messages and its numpy type, for the types that JSON can carry.
 _TYPES: dict[str, tuple[str, Any]] = {
     "DT_FLOAT": ("float", np.float32),
@@ -48,7 +50,7 @@ class TensorInfo:
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
         """Whether a tensor of this shape can be fed."""
-        if self.shape is None:
+        if self.shape is None or (self.shape == _COLUMN and len(shape) == 1):
             return True
         return len(shape) == len(self.shape) and all(
             wanted in (-1, got) for wanted, got in zip(self.shape, shape, strict=True)

@@ -36,7 +36,7 @@ from serving.signature import RAW_SIGNATURE
 from serving.versions import list_versions
 
 PUSHED = Path(__file__).parent.parent / "data" / "taxi" / ".headrace" / "models" / "taxi"
-CLIENTS, SWAPS = 32, 20
+CLIENTS, TURNS, SWAPS = 32, 5, 20
 FAST_POLL = ["--poll", "0.2"]
 
 
@@ -80,6 +80,14 @@ class Bench:
         """What a load on the server at `url` measured."""
         load = Load(clients=clients, seconds=seconds or self.seconds, requests=10_000_000)
         return rest_load(url, "/v1/models/taxi:predict", self.bodies, 1, load)
+
+    def by_turns(self, urls: list[str]) -> list[Measured]:
+        """The load on each server, in short turns: a machine that slows down then slows all of them."""
+        parts: list[list[Measured]] = [[] for _ in urls]
+        for _ in range(TURNS):
+            for url, part in zip(urls, parts, strict=True):
+                part.append(self.load(url, CLIENTS, self.seconds / TURNS))
+        return [_together(part) for part in parts]
 
     def direct_p99(self) -> float:
         """The 99th percentile of a call of the signature in this process, in milliseconds."""
@@ -172,14 +180,17 @@ def main() -> int:
         rows.append((name, speed, measured.percentile(50), measured.percentile(99)))
         return speed
 
-    with ServerProcess(version, "taxi") as server:
-        ours = row(f"headrace serve, {CLIENTS} clients", bench.load(server.url, CLIENTS))
+    with (
+        ServerProcess(version, "taxi") as server,
+        ServerProcess(version, "taxi", options=["--no-batching"]) as without,
+        by_hand(version, "signature") as plain,
+    ):
+        loads = bench.by_turns([server.url, without.url, plain])
+        ours = row(f"headrace serve, {CLIENTS} clients", loads[0])
         alone = bench.load(server.url, 1)
         row("headrace serve, 1 client", alone)
-    with ServerProcess(version, "taxi", options=["--no-batching"]) as server:
-        unbatched = row(f"the same without batching, {CLIENTS} clients", bench.load(server.url, CLIENTS))
-    with by_hand(version, "signature") as url:
-        by_signature = row(f"by hand, the signature, {CLIENTS} clients", bench.load(url, CLIENTS))
+        unbatched = row(f"the same without batching, {CLIENTS} clients", loads[1])
+        by_signature = row(f"by hand, the signature, {CLIENTS} clients", loads[2])
     with by_hand(version, "predict") as url:
         by_predict = row(f"by hand, model.predict, {CLIENTS} clients", bench.load(url, CLIENTS))
     direct = bench.direct_p99()

@@ -87,6 +87,15 @@ class AccessLogger(AbstractAccessLogger):
         )  # fmt: skip
 
 
+def log_lightly() -> None:
+    """Leaves thread, process and place of the call out of log records: no line here shows them.
+
+    They take half of the time of a line (Python's logging HOWTO, "Optimization").
+    """
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None
+
+
 def log_call(peer: str, method: str, code: str, seconds: float) -> None:
     """The same line for a gRPC call."""
     access_log.info("%s gRPC %s %s %.1f ms", peer, method, code, seconds * 1e3)

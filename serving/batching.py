@@ -22,8 +22,8 @@ from serving.model import Arrays, Model
 from serving.status import Code, StatusError
 
 Outputs = dict[str, np.ndarray]
-# When many ask, a batch goes after some turns of the event loop without another request: from its socket to its
-# queue a request takes a few. Each turn gives the interpreter away, so it must be worth it.
+# When many ask, a batch goes after some turns of the event loop without another request: from its socket to
+# its queue a request takes a few. Each turn gives the interpreter away, so it must be worth it.
 _MANY, _QUIET_TURNS = 4, 4
 
 

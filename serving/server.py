@@ -17,7 +17,7 @@ from typing import Any
 from aiohttp import web
 
 from serving import memory
-from serving.access import AccessLogger, access_log, is_loopback, ssl_context
+from serving.access import AccessLogger, access_log, is_loopback, log_lightly, ssl_context
 from serving.config_files import read_models
 from serving.core import Core
 from serving.errors import ServingError
@@ -55,6 +55,7 @@ def run_server(
     Raises:
       ServingError: a model cannot be loaded, a port is taken, or a file of the options is bad.
     """
+    log_lightly()
     asyncio.run(_serve(options, on_ready, stop_when))
 
 

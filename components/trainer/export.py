@@ -35,7 +35,9 @@ class _Served(tf.Module):
 
     def __init__(self, model: keras.Model, plan: FeaturePlan, transform: tft.TFTransformOutput) -> None:
         super().__init__()
-        self._model = model
+        # A Keras model as an attribute would be saved, and loaded, with a signature and objects of its own.
+        self._call = lambda inputs: model(inputs, training=False)
+        self._weights = [weight.value for weight in model.variables]
         self._plan = plan
         # What transform_features_layer() holds, without that layer: it is a Keras 2 model, and saving
         # one of those takes longer than training on a small table.
@@ -49,7 +51,7 @@ class _Served(tf.Module):
 
     def _answer(self, columns: dict[str, tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(columns)
-        logits = self._model(model_inputs(self._plan, transformed), training=False)
+        logits = self._call(model_inputs(self._plan, transformed))
         if self._plan.label.task == "regression":
             return self._numbers(in_units(logits, self._plan.label))
         names = tf.constant(self._plan.label.classes)
@@ -78,28 +80,30 @@ class _Served(tf.Module):
         numbers = tf.sort(numbers, axis=1)
         return {"predictions": tf.reshape(central(numbers, label), [-1]), "quantiles": numbers}
 
-    @_function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-    def serving_default(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
-        return self._answer(tf.io.parse_example(examples, self._columns))
+    def signatures(self) -> dict[str, Any]:
+        """The concrete functions; as a module's attributes they would be saved, and loaded, a second time."""
 
-    @_function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-    def transform_features(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
-        return self._transform(tf.io.parse_example(examples, {**self._columns, **self._known_later}))
+        def serving_default(examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            return self._answer(tf.io.parse_example(examples, self._columns))
 
-    def serving_raw(self) -> Any:
-        """The concrete function, whose inputs are named after the columns."""
+        def transform_features(examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            return self._transform(tf.io.parse_example(examples, {**self._columns, **self._known_later}))
 
         names = input_names(self._columns)
 
-        @_function()
-        def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        def serving_raw(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
             return self._answer({column: _present(tensors[name]) for column, name in names.items()})
 
-        specs = {
+        examples = tf.TensorSpec([None], tf.string, name="examples")
+        raw = {
             names[column]: tf.TensorSpec([None], feature.dtype, name=names[column])
             for column, feature in self._columns.items()
         }
-        return serve.get_concrete_function(**specs)
+        return {
+            "serving_default": _function(serving_default).get_concrete_function(examples),
+            "serving_raw": _function(serving_raw).get_concrete_function(**raw),
+            "transform_features": _function(transform_features).get_concrete_function(examples),
+        }
 
 
 def _present(tensor: tf.Tensor) -> tf.SparseTensor:
@@ -111,9 +115,8 @@ def _present(tensor: tf.Tensor) -> tf.SparseTensor:
     else:
         there = tf.logical_not(tf.math.is_nan(tensor))
     rows = tf.where(there)
-    indices = tf.concat([rows, tf.zeros_like(rows)], axis=1)
-    shape = tf.stack([tf.shape(tensor, tf.int64)[0], 1])
-    return tf.SparseTensor(indices, tf.boolean_mask(tensor, there), shape)
+    shape = tf.stack([tf.size(tensor, tf.int64), 1])
+    return tf.SparseTensor(tf.pad(rows, [[0, 0], [0, 1]]), tf.gather_nd(tensor, rows), shape)
 
 
 def export(
@@ -121,15 +124,7 @@ def export(
 ) -> None:
     """Saves the model as a SavedModel with its signatures and a description in assets.extra/headrace.json."""
     served = _Served(model, plan, transform)
-    tf.saved_model.save(
-        served,
-        folder,
-        signatures={
-            "serving_default": served.serving_default,
-            "serving_raw": served.serving_raw(),
-            "transform_features": served.transform_features,
-        },
-    )
+    tf.saved_model.save(served, folder, signatures=served.signatures())
     description: dict[str, Any] = {
         "format": FORMAT,
         "name": name,

@@ -63,6 +63,26 @@ def test_what_waits_goes_together_up_to_the_limit(model: Model) -> None:
     assert batches.rows == [2, 8, 8, 2]  # the first does not wait for anyone
 
 
+def test_what_many_send_at_the_same_time_goes_together(model: Model) -> None:
+    """From the socket to the queue, one request takes more turns of the event loop than another."""
+    batches = Batches()
+
+    async def send(number: int) -> Any:
+        for _ in range(number % 3):
+            await asyncio.sleep(0)
+        return await batches.call(model, "add", a=floats(number), b=floats(1))
+
+    async def rounds() -> list[list[Any]]:
+        return [await gather(*(send(number) for number in range(12))) for _ in range(3)]
+
+    answers = batches.run(rounds)
+    assert [[answer["sum"].tolist() for answer in each] for each in answers] == [
+        [[number + 1] for number in range(12)]
+    ] * 3
+    assert batches.rows[0] == 1  # nothing says yet that many ask
+    assert batches.rows[-2:] == [12, 12]
+
+
 def test_a_larger_request_goes_alone(model: Model) -> None:
     batches = Batches(max_batch_size=2)
     sent = [floats(1), floats(1, 2, 3, 4), floats(5)]

@@ -375,7 +375,7 @@ def test_the_clients_deadline(stubs: Any, server: Running) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         stubs.predictions.Predict(predict_request("slow", x=np.array([300], np.float32)), timeout=0.1)
     assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    assert "Traceback" not in server.err.read_text()
+    assert "Traceback" not in server.err.read_text(), server.err.read_text()
 
 
 def test_a_large_message(stubs: Any) -> None:

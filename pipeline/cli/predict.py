@@ -103,7 +103,7 @@ def command(
         )
     bulk = BulkOptions(beam, runner, workers or 0, on_bad_row == "skip")
     try:
-        if bulk.wanted(file, out, url) and not literals:
+        if bulk.wanted(file, bool(literals), out, url):
             assert file
             assert out
             with as_folder(path, home) as here:

@@ -36,17 +36,19 @@ class BulkOptions:
     workers: int
     skip_bad: bool
 
-    def wanted(self, file: str | None, out: str | None, url: str) -> bool:
+    def wanted(self, file: str | None, literals: bool, out: str | None, url: str) -> bool:
         """Whether Beam is to answer: it was asked for, or the file is large and answers go into files."""
-        asked = self.beam or self.runner or self.workers or self.skip_bad
-        if asked and (not file or file == "-" or not out or url):
+        asked = bool(self.beam or self.runner or self.workers or self.skip_bad)
+        possible = file and file != "-" and not literals and out and not url
+        if asked and not possible:
             raise UserError(
                 "--beam, --runner, --workers and --on-bad-row skip are for a file of rows, answers in files, "
                 "and a model on this machine",
-                fix="give --rows FILE and --out FILE, and leave --url out",
+                fix="give --rows FILE and --out FILE, and leave --row and --url out",
             )
-        if asked or not file or file == "-" or not out or url:
-            return bool(asked)
+        if asked or not possible:
+            return asked
+        assert file
         return Path(file).is_file() and Path(file).stat().st_size >= LARGE_MB * _MIB
 
     def args(self, path: Path, home: str | None) -> list[str]:

@@ -151,6 +151,7 @@ class TestBeam:
     ("more", "message"),
     [
         (("--rows", "{rows}", "--beam"), "are for a file of rows, answers in files"),
+        (("--rows", "{rows}", "--row", "{{}}", "--out", "a.csv", "--beam"), "are for a file of rows"),
         (("--rows", "-", "--out", "a.csv", "--workers", "2"), "are for a file of rows"),
         (("--rows", "{rows}", "--out", "a.csv", "--beam", "--url", "http://127.0.0.1:9"), "on this machine"),
         (("--rows", "{rows}", "--out", "a.txt", "--beam"), "expected a name that ends with .csv"),

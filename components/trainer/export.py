@@ -38,6 +38,11 @@ class _Served(tf.Module):
         # A Keras model as an attribute would be saved, and loaded, with a signature and objects of its own.
         self._call = lambda inputs: model(inputs, training=False)
         self._weights = [weight.value for weight in model.variables]
+        self._tables = [
+            each
+            for each in tf.train.TrackableView(model).descendants()
+            if isinstance(each, tf.saved_model.experimental.TrackableResource)
+        ]
         self._plan = plan
         # What transform_features_layer() holds, without that layer: it is a Keras 2 model, and saving
         # one of those takes longer than training on a small table.

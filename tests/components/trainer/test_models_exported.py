@@ -6,6 +6,7 @@ import random
 import re
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,7 +20,7 @@ from components.records import read_serialized, split_files
 from components.trainer import models
 from components.trainer.config import ModelConfig
 from components.trainer.export import export
-from components.trainer.model_inputs import model_inputs
+from components.trainer.model_inputs import keras_inputs, model_inputs
 from components.transform.plan import FeaturePlan
 from components.user_code import bundle
 
@@ -176,3 +177,28 @@ def test_what_goes_wrong_in_a_subclassed_call_is_told_with_its_line(tmp_path):
     with pytest.raises(UserError, match="kilometres") as refused:
         build(plan_of(NUMBER), ModelConfig())
     assert refused.value.where == "model.py:5"
+
+
+def test_a_lookup_table_of_a_models_own_is_exported(trained, plan, tmp_path):
+    (zone,) = (tensor.name for tensor in plan.inputs if tensor.name.startswith("zone"))
+
+    class Zones(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.lookup = keras.layers.IntegerLookup(vocabulary=[1, 2], output_mode="multi_hot")
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, inputs, training=False):
+            return self.dense(self.lookup(inputs[zone]))
+
+    model = Zones()
+    model(keras_inputs(plan))
+    transform = tft.TFTransformOutput(trained["transform_graph"].uri)
+    export(model, plan, transform, "own", str(tmp_path / "exported"))
+    served = tf.saved_model.load(str(tmp_path / "exported"))
+    stored = tf.io.parse_example(
+        eval_rows(trained["transformed_examples"]), transform.transformed_feature_spec()
+    )
+    found = served.signatures["serving_default"](examples=tf.constant(eval_rows(trained["examples"])))
+    expected = tf.sigmoid(model(model_inputs(plan, stored)))
+    np.testing.assert_allclose(found["probabilities"][:, 1:], expected, atol=1e-5)

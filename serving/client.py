@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 from serving.asking import check_address, raw_signature
 from serving.errors import ServingError, cut
 from serving.retrying import Retries, TryAgain
-from serving.rows import Columns, Prediction, Row, to_columns, to_predictions
+from serving.rows import Columns, Prediction, Row, input_type, to_columns, to_predictions
 from serving.signature import RAW_SIGNATURE
 
 _START = "start one with: headrace serve"
@@ -83,11 +83,14 @@ class Client:
         return self._call("/metadata")
 
     def inputs(self) -> dict[str, str]:
-        """The raw features that the model takes, and their types (`DT_STRING`, `DT_FLOAT`, `DT_INT64`)."""
+        """The raw features that the model takes, and their types, as `to_columns` takes them."""
         if self._inputs is None:
             signatures = self.metadata()["metadata"]["signature_def"]["signature_def"]
             raw = raw_signature(signatures, self._model_url())
-            self._inputs = {name: info["dtype"] for name, info in raw["inputs"].items()}
+            self._inputs = {
+                name: input_type(info["dtype"], len(info["tensor_shape"].get("dim", ())))
+                for name, info in raw["inputs"].items()
+            }
             self._outputs = list(raw["outputs"])
         return self._inputs
 

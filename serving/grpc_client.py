@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from types import TracebackType
 from typing import Any
 
 from serving.asking import check_address, raw_signature
 from serving.errors import ServingError
+from serving.model import import_tensorflow
 from serving.retrying import Retries, TryAgain
-from serving.rows import Columns, Prediction, Row, to_columns, to_predictions
+from serving.rows import LIST, Columns, Prediction, Row, input_type, to_columns, to_predictions
 from serving.signature import RAW_SIGNATURE
 
 _PASSING = ("UNAVAILABLE", "RESOURCE_EXHAUSTED", "ABORTED")
@@ -48,6 +50,8 @@ class GrpcClient:
         tls: bool = False,
     ) -> None:
         import grpc
+
+        import_tensorflow()  # else the stubs do, which then says much about this machine
         from tensorflow_serving.apis import prediction_service_pb2_grpc
 
         check_address(version, label)
@@ -68,7 +72,7 @@ class GrpcClient:
         self._inputs: dict[str, str] | None = None
 
     def inputs(self) -> dict[str, str]:
-        """The raw features that the model takes, and their types (`DT_STRING`, `DT_FLOAT`, `DT_INT64`)."""
+        """The raw features that the model takes, and their types, as `to_columns` takes them."""
         if self._inputs is None:
             from tensorflow.core.framework import types_pb2
             from tensorflow_serving.apis import get_model_metadata_pb2
@@ -80,7 +84,8 @@ class GrpcClient:
             answer.metadata["signature_def"].Unpack(found)
             raw = raw_signature(found.signature_def, self.place)
             self._inputs = {
-                name: types_pb2.DataType.Name(info.dtype) for name, info in sorted(raw.inputs.items())
+                name: input_type(types_pb2.DataType.Name(info.dtype), len(info.tensor_shape.dim))
+                for name, info in sorted(raw.inputs.items())
             }
         return self._inputs
 
@@ -143,8 +148,8 @@ def predict_request(
     Args:
       model: its name.
       signature: its name.
-      values: input to one value a row, bytes as `{"b64": ...}`.
-      types: input to its type, such as `DT_FLOAT`.
+      values: input to one value a row, or one list of the same length; bytes as `{"b64": ...}`.
+      types: input to its type, such as `DT_FLOAT`, or `DT_FLOAT[]` for lists.
     """
     import base64
 
@@ -159,8 +164,11 @@ def predict_request(
     request = predict_pb2.PredictRequest()
     request.model_spec.name, request.model_spec.signature_name = model, signature
     for name, column in values.items():
-        dtype = tf.dtypes.as_dtype(types[name].removeprefix("DT_").lower())
-        tensor = tf.make_tensor_proto([bare(value) for value in column], dtype, [len(column)])
+        dtype = tf.dtypes.as_dtype(types[name].removesuffix(LIST).removeprefix("DT_").lower())
+        shape, flat = [len(column)], column
+        if types[name].endswith(LIST):
+            shape, flat = [len(column), len(column[0])], list(chain.from_iterable(column))
+        tensor = tf.make_tensor_proto([bare(value) for value in flat], dtype, shape)
         request.inputs[name].CopyFrom(tensor)
     return request
 

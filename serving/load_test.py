@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from serving.errors import ServingError
+from serving.model import import_tensorflow
 
 OK = "200"
 Call = Callable[[], Awaitable[str]]  # sends a request; the code of its answer
@@ -134,6 +135,8 @@ def rest_load(
 def grpc_load(place: str, requests: Sequence[Any], rows: int, load: Load, token: str = "") -> Measured:
     """Sends PredictRequests, by turns, over one channel; `place` is HOST:PORT."""
     import grpc
+
+    import_tensorflow()  # else the stubs do, which then says much about this machine
     from tensorflow_serving.apis import prediction_service_pb2_grpc
 
     metadata = (("authorization", f"Bearer {token}"),) if token else ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from serving.errors import ServingError
 from serving.model import Model
 from serving.rest_answer import to_lists
-from serving.rest_values import to_array
-from serving.rows import Columns, Prediction, to_predictions
+from serving.rest_json import to_tensor
+from serving.rows import Columns, Prediction, input_type, to_predictions
 from serving.signature import RAW_SIGNATURE
 from serving.status import StatusError
 
@@ -26,13 +26,16 @@ class LocalModel:
 
     def inputs(self) -> dict[str, str]:
         """The raw features that the model takes, and their types."""
-        return {name: info.dtype for name, info in self._signature.inputs.items()}
+        return {
+            name: input_type(info.dtype, len(info.shape or ()))
+            for name, info in self._signature.inputs.items()
+        }
 
     def predict_columns(self, columns: Columns) -> list[Prediction]:
         """Answers for rows already cast by `to_columns`."""
         try:
             arrays = {
-                name: to_array(columns.values[name], info) for name, info in self._signature.inputs.items()
+                name: to_tensor(columns.values[name], info) for name, info in self._signature.inputs.items()
             }
             outputs = self._model.call(RAW_SIGNATURE, arrays)
         except StatusError as error:

@@ -72,11 +72,11 @@ def _read_columns(value: Any, inputs: dict[str, TensorInfo]) -> dict[str, np.nda
                 "inputs is a plain value/list, but expecting an object as multiple input tensors required "
                 "as per tensorinfo_map"
             )
-        return {name: _tensor(value, info) for name, info in inputs.items()}
+        return {name: to_tensor(value, info) for name, info in inputs.items()}
     for name in inputs:
         if name not in value:
             raise invalid(f"Missing named input: {name} in 'inputs' object.")
-    return {name: _tensor(value[name], info) for name, info in inputs.items()}
+    return {name: to_tensor(value[name], info) for name, info in inputs.items()}
 
 
 def _read_rows(document: dict[str, Any], inputs: dict[str, TensorInfo]) -> dict[str, np.ndarray]:
@@ -151,7 +151,8 @@ def _element_error(index: int, key: str, error: StatusError) -> StatusError:
     )
 
 
-def _tensor(value: Any, info: TensorInfo) -> np.ndarray:
+def to_tensor(value: Any, info: TensorInfo) -> np.ndarray:
+    """A nested list, or one value, as a tensor of the input's type; refused in TensorFlow Serving's words."""
     if type(value) is list and list not in set(map(type, value)):
         return to_array(value, info)  # the usual case: one value a row
     return _fill(value, _shape(value), info)

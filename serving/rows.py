@@ -19,13 +19,14 @@ Row = Mapping[str, Any]
 MISSING_INTEGER = -(2**63)
 _MISSING: dict[str, Any] = {"DT_STRING": "", "DT_FLOAT": math.nan, "DT_INT64": MISSING_INTEGER}
 _EXPECTED = {"DT_STRING": "text", "DT_FLOAT": "a number (float32)", "DT_INT64": "a whole number (int64)"}
+LIST = "[]"  # at the end of the type of an input that takes several values a row
 _WORDS = {"true": 1, "yes": 1, "false": 0, "no": 0}  # as in the data that was trained on
 _FLOAT32_MAX = 3.4028234663852886e38
 
 
 @dataclass
 class Columns:
-    """Rows turned into one list of values an input.
+    """Rows turned into one list of values an input; of an input of lists, into lists of the same length.
 
     `absent` are inputs that no row had, `ignored` are columns of the rows that the model does not know.
     """
@@ -65,24 +66,32 @@ class Prediction:
         return {"predicted_class": self.predicted_class, "probabilities": dict(self.probabilities)}
 
 
+def input_type(dtype: str, rank: int) -> str:
+    """An input's type as `to_columns` takes it: `DT_STRING`, or `DT_STRING[]` for [n, most]."""
+    return dtype + LIST if rank == 2 else dtype
+
+
 def to_columns(rows: Sequence[Row], inputs: Mapping[str, str], first: int = 1, source: str = "") -> Columns:
     """The tensors' values for some rows.
 
     Args:
       rows: raw column to value; a cell may be text, which is cast. Empty or absent cells become the
-        input's missing marker.
-      inputs: input of `serving_raw` to its type (`DT_STRING`, `DT_FLOAT`, `DT_INT64`).
+        input's missing marker, and so does what a list lacks to the longest one.
+      inputs: input of `serving_raw` to its type (`DT_STRING`, `DT_FLOAT`, `DT_INT64`; `DT_STRING[]` takes a
+        list).
       first: the number of the first row, for messages.
       source: where the rows come from, for messages.
     """
     for known, dtype in inputs.items():
-        if dtype not in _MISSING:
+        if dtype.removesuffix(LIST) not in _MISSING:
             raise ServingError(
                 f"input {known!r} of the model has type {dtype}; expected {', '.join(_MISSING)}",
                 fix="serve a model that this version of headrace has exported",
             )
     target: dict[str, str | None] = {}
-    columns = {name: [_MISSING[dtype]] * len(rows) for name, dtype in inputs.items()}
+    columns: dict[str, list[Any]] = {
+        name: [[] if dtype.endswith(LIST) else _MISSING[dtype]] * len(rows) for name, dtype in inputs.items()
+    }
     for index, row in enumerate(rows):
         for column, value in row.items():
             if column not in target:
@@ -91,14 +100,17 @@ def to_columns(rows: Sequence[Row], inputs: Mapping[str, str], first: int = 1, s
             if name is None or value is None:
                 continue
             try:
-                columns[name][index] = _cast(value, inputs[name])
+                columns[name][index] = _cell(value, inputs[name])
             except (ValueError, OverflowError) as error:
                 place = f"row {first + index}, column {column!r}"
                 raise ServingError(
-                    f"{cut(repr(value))} is not {_EXPECTED[inputs[name]]}",
+                    f"{cut(repr(value))} is not {_expected(inputs[name])}",
                     f"{source}: {place}" if source else place,
                     "mend the value, or leave the cell empty",
                 ) from error
+    for name, dtype in inputs.items():
+        if dtype.endswith(LIST):
+            columns[name] = _same_length(columns[name], _MISSING[dtype.removesuffix(LIST)])
     present = {name for name in target.values() if name}
     ignored = {column for column, name in target.items() if name is None}
     return Columns(columns, set(inputs) - present, ignored)
@@ -135,6 +147,24 @@ def to_predictions(outputs: Mapping[str, Iterable[Any]]) -> list[Prediction]:
         "and predicted_class or predicted, or predictions",
         fix="serve a model that headrace has exported",
     )
+
+
+def _expected(dtype: str) -> str:
+    one = _EXPECTED[dtype.removesuffix(LIST)]
+    return f"{one}, or a list of such" if dtype.endswith(LIST) else one
+
+
+def _cell(value: Any, dtype: str) -> Any:
+    """A cell as its input takes it; raises ValueError when it cannot be."""
+    if not dtype.endswith(LIST):
+        return _cast(value, dtype)
+    values = value if isinstance(value, list) else [value]
+    return [_cast(one, dtype.removesuffix(LIST)) for one in values if one is not None]
+
+
+def _same_length(lists: list[list[Any]], missing: Any) -> list[list[Any]]:
+    most = max(1, *map(len, lists)) if lists else 1
+    return [values + [missing] * (most - len(values)) for values in lists]
 
 
 def _cast(value: Any, dtype: str) -> Any:

@@ -55,6 +55,12 @@ class Exported:
         specs = self.signatures[RAW].structured_input_signature[1]
         return {name: specs[name].dtype for name in self.inputs.values()}
 
+    @property
+    def lists(self) -> set[str]:
+        """The inputs of serving_raw that take several values a row."""
+        specs = self.signatures[RAW].structured_input_signature[1]
+        return {name for name in self.inputs.values() if specs[name].shape.rank == 2}
+
     def answer(self, signature: str, serialized: Sequence[bytes]) -> Answers:
         """The answers of a signature that takes tf.Examples, one row of each output for each example.
 

@@ -20,8 +20,9 @@ class Rows:
 
     Attributes:
       serialized: tf.Examples.
-      raw: one array [n] an input of serving_raw, its marker where a value is missing.
-      plain: the indexes of rows that serving_raw can be told: those with no more than one value a column.
+      raw: one array [n], of lists [n, most], an input of serving_raw, its marker where a value is missing.
+      plain: the indexes of rows that serving_raw can be told: those with no more than one value where it
+        takes one, and no value in a list that stands for a missing one.
     """
 
     serialized: list[bytes]
@@ -56,16 +57,20 @@ def read_rows(serialized: Sequence[bytes], model: Exported) -> Rows:
         tf.constant(list(serialized), tf.string),
         {column: tf.io.VarLenFeature(types[name]) for column, name in model.inputs.items()},
     )
-    raw, several = {}, np.zeros(len(serialized), bool)
+    raw, untold = {}, np.zeros(len(serialized), bool)
     for column, name in model.inputs.items():
-        found = parsed[column]
+        found, marker = parsed[column], missing(types[name])
         rows, places = found.indices.numpy().T.reshape(2, -1)
-        several[rows[places > 0]] = True
-        values = np.full(len(serialized), missing(types[name]), types[name].as_numpy_dtype)
-        first = places == 0
-        values[rows[first]] = found.values.numpy()[first]
+        given = found.values.numpy()
+        values = np.full((len(serialized), max(1, *found.shape[1:])), marker, types[name].as_numpy_dtype)
+        values[rows, places] = given
+        if name in model.lists:
+            untold[rows[(given == marker) | (given != given)]] = True
+        else:
+            untold[rows[places > 0]] = True
+            values = values[:, 0]
         raw[name] = values
-    return Rows(list(serialized), raw, np.flatnonzero(~several).tolist())
+    return Rows(list(serialized), raw, np.flatnonzero(~untold).tolist())
 
 
 def missing(dtype: Any) -> Any:
@@ -88,6 +93,8 @@ def b64(serialized: bytes) -> dict[str, str]:
 
 
 def _json(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [_json(one) for one in value]
     if isinstance(value, bytes):
         try:
             return value.decode()

@@ -139,8 +139,7 @@ def _check_left_out(rest: Rest, model: Exported, rows: Rows) -> None:
     empty = _left_out(rest, model, tf.train.Example().SerializeToString(), "a row without any column")
     if not empty:
         return
-    markers = {name: missing(dtype) for name, dtype in model.raw_types.items()}
-    instance = {name: "" if value == b"" else value for name, value in markers.items()}
+    instance = _instance(model, {name: missing(dtype) for name, dtype in model.raw_types.items()})
     odd = difference(empty, _accepted(rest, RAW, [instance], empty, "a row of missing values by REST JSON"))
     if odd:
         raise Failed(f"a row of missing values by REST JSON is not answered as an empty tf.Example: {odd}")
@@ -174,11 +173,13 @@ def _check_refusals(rest: Rest, model: Exported, rows: Rows) -> None:
 
 def _mistakes(model: Exported, rows: Rows) -> Iterator[tuple[str, str, Any]]:
     """What is wrong with a request, its signature and its rows."""
-    good = {name: "" if dtype.name == "string" else 0 for name, dtype in model.raw_types.items()}
-    types = {dtype.name: name for name, dtype in reversed(model.raw_types.items())}
+    types = model.raw_types
+    good = _instance(model, {name: "" if dtype.name == "string" else 0 for name, dtype in types.items()})
+    first = {dtype.name: name for name, dtype in reversed(types.items())}
     for dtype, wrong in {"float32": "far", "int64": "noon", "string": 5}.items():
-        if dtype in types:
-            yield f"{wrong!r} for {types[dtype]!r}, which is {dtype}", RAW, [{**good, types[dtype]: wrong}]
+        if dtype in first:
+            mistake = _instance(model, {first[dtype]: wrong})
+            yield f"{wrong!r} for {first[dtype]!r}, which is {dtype}", RAW, [{**good, **mistake}]
     yield "a row without any input of serving_raw", RAW, [{}]
     yield "an input that the model does not have", RAW, [{**good, "no_such_input": 1}]
     yield "bytes that are no tf.Example", DEFAULT, [b64(b"\xff\xff\xff")]
@@ -186,9 +187,15 @@ def _mistakes(model: Exported, rows: Rows) -> Iterator[tuple[str, str, Any]]:
     yield (
         f"a tf.Example with column {column!r} in another type",
         DEFAULT,
-        [_example_of_another_type(rows.serialized[0], column, model.raw_types[name])],
+        [_example_of_another_type(rows.serialized[0], column, types[name])],
     )
     yield "a signature that the model does not have", "no_such_signature", [{}]
+
+
+def _instance(model: Exported, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as the REST API takes them, one a column."""
+    plain = {name: "" if value == b"" else value for name, value in values.items()}
+    return {name: [value] if name in model.lists else value for name, value in plain.items()}
 
 
 def _example_of_another_type(serialized: bytes, column: str, dtype: Any) -> dict[str, str]:

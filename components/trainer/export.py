@@ -2,7 +2,8 @@
 
 Signatures:
   serving_default: `examples`, serialized tf.Examples, string [n]; any column may be left out.
-  serving_raw: one tensor [n] for each raw column the model uses, for plain JSON.
+  serving_raw: one tensor for each raw column the model uses, for plain JSON: [n], and [n, most] for a column
+    of lists, filled up with what stands for a missing value.
   transform_features: `examples` to the transformed features, label and weight, for TFMA.
 """
 
@@ -101,7 +102,9 @@ class _Served(tf.Module):
 
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
-            names[column]: tf.TensorSpec([None], feature.dtype, name=names[column])
+            names[column]: tf.TensorSpec(
+                [None, None] if column in self._plan.lists else [None], feature.dtype, name=names[column]
+            )
             for column, feature in self._columns.items()
         }
         return {
@@ -112,13 +115,15 @@ class _Served(tf.Module):
 
 
 def _present(tensor: tf.Tensor) -> tf.SparseTensor:
-    """[n] with missing markers to a SparseTensor [n, 1] without them."""
+    """[n] or [n, most] with missing markers to a SparseTensor [n, 1] or [n, most] without them."""
     if tensor.dtype == tf.string:
         there = tf.not_equal(tensor, "")
     elif tensor.dtype == tf.int64:
         there = tf.not_equal(tensor, MISSING_INT64)
     else:
         there = tf.logical_not(tf.math.is_nan(tensor))
+    if tensor.shape.rank == 2:
+        return tf.ragged.boolean_mask(tensor, there).to_sparse()
     rows = tf.where(there)
     shape = tf.stack([tf.size(tensor, tf.int64), 1])
     return tf.SparseTensor(tf.pad(rows, [[0, 0], [0, 1]]), tf.gather_nd(tensor, rows), shape)

@@ -185,6 +185,7 @@ def _curl(hosted: HostedModel, url: str, token: bool) -> str:
     row: dict[str, Any] = {
         name: sample.get(name, _SAMPLE.get(info.dtype)) for name, info in signature.inputs.items()
     }
+    row |= {name: [row[name]] for name, info in signature.inputs.items() if len(info.shape or ()) == 2}
     body = json.dumps({"signature_name": RAW_SIGNATURE, "instances": [row]}, ensure_ascii=False)
     header = f'-H "Authorization: Bearer ${TOKEN_VARIABLE}" ' if token else ""
     return f"curl {header}-d {shlex.quote(body)} {shlex.quote(url + ':predict')}"

@@ -9,13 +9,20 @@ import random
 import numpy as np
 import pytest
 from executors import run_steps
-from served_features import check_served_as_stored, column, stored, transform, untrained
+from served_features import check_served_as_stored, column, read, stored, transform, untrained
 
 from components.errors import UserError
 from components.example_gen.found import Found
 from components.transform.config import CategoryFeature, CrossFeature, NumbersFeature, NumericFeature
 from components.transform.infer import make_plan
 from components.transform.plan import FeaturePlan
+from serving.client import Client
+from serving.errors import ServingError
+from serving.grpc_client import GrpcClient
+from serving.local import LocalModel
+from serving.model import load_model
+from serving.process import ServerProcess
+from serving.rows import to_columns
 
 pytestmark = pytest.mark.slow
 
@@ -87,9 +94,15 @@ def plan(made):
 
 
 @pytest.fixture(scope="module")
-def exported(made, tmp_path_factory):
+def folder(tmp_path_factory):
+    """Of the export."""
+    return tmp_path_factory.mktemp("exported")
+
+
+@pytest.fixture(scope="module")
+def exported(made, folder):
     """An untrained model with the transform inside."""
-    return untrained(made, tmp_path_factory.mktemp("exported"))
+    return untrained(made, folder)
 
 
 def _values(made, name):
@@ -99,6 +112,49 @@ def _values(made, name):
 @pytest.mark.parametrize("split", ["train", "eval", "test"])
 def test_served_as_trained(made, exported, split):
     check_served_as_stored(made, exported, split)
+
+
+def test_plain_json_holds_lists(made, plan, exported, folder):
+    """Rows as clients have them: lists of any length, or one value, or none."""
+    names = plan.columns
+    cells = {name: column(made["examples"], name, "test") for name in names}
+    rows = [
+        {
+            name: _plain(cell if name in plan.lists else cell[0])
+            for name, cell in zip(names, row, strict=True)
+            if cell
+        }
+        for row in zip(*cells.values(), strict=True)
+    ]
+    assert {len(row["prices"]) for row in rows if "prices" in row} >= {1, 5}
+    answer = exported.signatures["serving_default"](examples=read(made["examples"], "test"))
+    expected = answer["probabilities"].numpy()[:, 1]
+
+    def second(predictions):
+        return [list(each.probabilities.values())[1] for each in predictions]
+
+    local = LocalModel(load_model(folder, 1))
+    assert local.inputs()["tags"] == "DT_STRING[]"
+    assert local.inputs()["size"] == "DT_FLOAT"
+    np.testing.assert_allclose(
+        second(local.predict_columns(to_columns(rows, local.inputs()))), expected, atol=1e-6
+    )
+    with ServerProcess(folder, "lists") as server, GrpcClient(server.grpc, "lists") as grpc:
+        for client in (Client(server.url, "lists"), grpc):
+            assert client.inputs() == local.inputs()
+            np.testing.assert_allclose(second(client.predict(rows)), expected, atol=1e-6)
+            alone = client.predict([{"tags": "red"}, {"tags": ["red", None]}, {"tags": []}, {}])
+            assert alone[0] == alone[1] != alone[2] == alone[3]
+    with pytest.raises(ServingError, match=r"\[2, 'x'\] is not a number \(float32\), or a list of such"):
+        to_columns([{"prices": [2, "x"]}], local.inputs())
+    with pytest.raises(ServingError, match=r"column 'size': \[2\] is not a number \(float32\)"):
+        to_columns([{"size": [2]}], local.inputs())
+
+
+def _plain(cell):
+    if isinstance(cell, list):
+        return [_plain(value) for value in cell]
+    return cell.decode() if isinstance(cell, bytes) else cell
 
 
 def test_what_is_inferred(plan):

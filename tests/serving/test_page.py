@@ -81,6 +81,12 @@ def test_a_row_by_hand_in_chromium(server: Running, tmp_path: Path) -> None:
             assert await page.value("document.querySelector('.answer').textContent") == shown
             assert "news" in await page.value("document.querySelector('.result table').innerText")
 
+        row = (
+            "fields({inputs: [{name: 'tags', column: 'tags', dtype: 'DT_STRING', rank: 2, sample: %s}]})[1]()"
+        )
+        for typed, sent in (("null", '[""]'), ("'a, b c'", '["a", "b c"]'), ("""'["a, b"]'""", '["a, b"]')):
+            assert await page.value(row % typed) == f'{{"tags": {sent}}}'
+
         await page.value(fill("hour", "ten"))
         await page.value("document.querySelector('article form').requestSubmit()")
         assert "JSON Parse error" in await page.until("document.querySelector('.result .error')?.textContent")

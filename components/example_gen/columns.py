@@ -28,6 +28,7 @@ from components.example_gen.patterns import (
 from components.label import MOST_CLASSES
 
 EXAMPLES = 5
+_FEW_TEXTS = 3
 # Which tests the values of a typed column pass.
 _PASSES = {
     "integer": {"integer", "float", "whole", "round"},
@@ -47,10 +48,22 @@ class Misfits:
     Attributes:
       count: how many; at least so many when the test was given up.
       first: up to EXAMPLES of them: piece, row in the piece, text.
+      texts: each distinct text with its count; None when there are more than a few, or they are no text.
     """
 
     count: int = 0
     first: list[tuple[int, int, str]] = field(default_factory=list)
+    texts: dict[str, int] | None = field(default_factory=dict)
+
+    def add_texts(self, texts: dict[str, int] | None) -> None:
+        """Takes in distinct texts with their counts."""
+        if self.texts is None or texts is None:
+            self.texts = None
+            return
+        for text, count in texts.items():
+            self.texts[text] = self.texts.get(text, 0) + count
+        if len(self.texts) > _FEW_TEXTS:
+            self.texts = None
 
 
 @dataclass
@@ -201,6 +214,7 @@ class ColumnScan:
                 continue
             if self._hopeless(test):
                 self._misfits(test).count += int(counts[present].sum())
+                self._misfits(test).add_texts(None)
                 continue
             possible = (
                 test in infers or (test in NUMBERS and "integer" in infers) or (test == "flag" and everything)
@@ -233,6 +247,7 @@ class ColumnScan:
             if misfit.any():
                 found = self._misfits(test)
                 found.count += int(misfit.sum())
+                found.add_texts(None)
                 for index in np.flatnonzero(misfit)[: EXAMPLES - len(found.first)]:
                     found.first.append((piece, int(rows[index]), cut(values[int(index)].as_py())))
         if cells.kind == "bytes":
@@ -267,6 +282,11 @@ class ColumnScan:
     ) -> None:
         found = self._misfits(test)
         found.count += int(counts[misfit].sum())
+        distinct = np.flatnonzero(misfit)
+        few = len(distinct) <= _FEW_TEXTS
+        found.add_texts(
+            {cut(encoded.dictionary[int(i)].as_py()): int(counts[i]) for i in distinct} if few else None
+        )
         if len(found.first) < EXAMPLES:
             indices = encoded.indices.fill_null(-1).to_numpy()
             for index in np.flatnonzero((indices >= 0) & misfit[indices])[: EXAMPLES - len(found.first)]:
@@ -310,6 +330,7 @@ class ColumnScan:
             mine = self._misfits(test)
             mine.count += theirs.count
             mine.first.extend(theirs.first[: EXAMPLES - len(mine.first)])
+            mine.add_texts(theirs.texts)
         self.rows += other.rows
         self.missing += other.missing
         self.not_finite += other.not_finite

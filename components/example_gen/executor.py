@@ -42,6 +42,8 @@ class Executor(BeamExecutor):
         types = column_types(survey, config, reader, pieces)
         label = label_of(exec_properties["label"], exec_properties["task"] or None, survey, types)
         said = notes.notes(survey, types, config, reader, pieces)
+        values = survey.columns[label.name].distinct_values(label.type)
+        task = notes.of_task(label, exec_properties["task"] or None, values)
 
         plan = ingest.Plan(
             config=config,
@@ -88,7 +90,7 @@ class Executor(BeamExecutor):
         examples.set_json_value_custom_property("split_rows", tally.rows)
         examples.set_json_value_custom_property("split_classes", tally.classes)
         examples.set_json_value_custom_property("straddling_rows", outcome.straddling)
-        for note in said:
+        for note in [*task, *said]:
             logging.info("%s", note)
         Found(
             label=label,
@@ -114,13 +116,13 @@ class Executor(BeamExecutor):
             classes=tally.classes,
             present=tally.present,
             skipped=tally.skipped,
-            notes=said,
+            notes=[*task, *said],
             weight=config.weight,
             weight_mean=outcome.weight_mean,
             held_back=held_back(config.split, plan.types),
             straddling=outcome.straddling,
         ).save(examples.uri)
-        say(examples, "; ".join([*outcome.account, *said]))
+        say(examples, "; ".join([*outcome.account, *task, *said]))
 
     def _over_pieces(self, name: str, work: beam.DoFn, pieces: list[Piece]) -> list[Any]:
         """Runs `work` on each piece and gives its results in the order of the pieces."""

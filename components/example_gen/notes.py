@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from components.example_gen.columns import ColumnScan
+from components.example_gen.columns import ColumnScan, Misfits
 from components.example_gen.config import DataConfig
 from components.example_gen.patterns import INFERRED, test_of
 from components.example_gen.readers import Piece, Reader
 from components.example_gen.survey import Survey, places
+from components.label import LabelSpec, Task
 
 # Fewer other cells than this share are a stray that is worth naming, not another kind of column.
 _STRAY_SHARE = 0.01
+# With more distinct values than that, a few words among them hardly stand for values of the same kind.
+_FEW_VALUES = 20
+_NO_VALUE = re.compile(
+    r"\W*|na|nil|none|null|nan|missing|unknown|unk|undefined|not available|tb[ad]|x+", re.I
+)
 
 
 def notes(
@@ -74,10 +81,46 @@ def stray_cells(scan: ColumnScan, reader: Reader, pieces: Sequence[Piece]) -> st
         )
     kind = min(INFERRED, key=lambda each: scan.misfits[each].count if each in scan.misfits else 0)
     misfits = scan.misfits[kind]
-    if misfits.count > max(1, _STRAY_SHARE * scan.present) or misfits.count * 2 >= scan.present:
+    if misfits.count * 2 >= scan.present:
         return None
+    if misfits.count > max(1, _STRAY_SHARE * scan.present):
+        return _words_among(scan, kind, misfits, places(misfits, reader, pieces)[0])
     return (
         f"column {scan.name!r} is text because of {misfits.count:,} of {scan.present:,} values, the first "
         f"{misfits.first[0][2]!r} in {places(misfits, reader, pieces)[0]}; without them it is {kind} (add "
         "such tokens to data.missing)"
     )
+
+
+def _words_among(scan: ColumnScan, kind: str, misfits: Misfits, where: str) -> str | None:
+    """A sentence when the same word, again and again, is all that keeps the column from a more useful type."""
+    texts = misfits.texts or {}
+    mean_nothing = all(_NO_VALUE.fullmatch(text.strip()) for text in texts)
+    if not texts or not (mean_nothing or scan.distinct_count > _FEW_VALUES):
+        return None
+    shown = " or ".join(repr(text) for text in texts)
+    tokens = ", ".join(repr(text) for text in texts)
+    return (
+        f"column {scan.name!r} is text because {misfits.count:,} of {scan.present:,} values "
+        f"({misfits.count / scan.present:.1%}) are {shown}, the first in {where}; without them it is {kind} "
+        f"(if they mean a missing value, add {tokens} to data.missing)"
+    )
+
+
+def of_task(label: LabelSpec, declared: Task | None, values: Mapping[str, int] | None) -> list[str]:
+    """What was taken for the task of a label of numbers, where the config leaves it open and others would do.
+
+    Args:
+      declared: the config's.
+      values: the label's distinct values; None when they are too many for classes.
+    """
+    if declared or values is None or label.type not in ("integer", "float") or label.task == "binary":
+        return []
+    kind = "whole numbers" if label.type == "integer" else "numbers"
+    if label.task == "regression":
+        other = "task: multiclass if they are codes of classes"
+        if label.type == "float" and len(values) > _FEW_VALUES:
+            return []
+    else:
+        other = "task: regression if they are quantities"
+    return [f"task {label.task}, inferred from {len(values)} distinct {kind} in {label.name!r}; set {other}"]

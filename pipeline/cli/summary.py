@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -66,4 +67,4 @@ def _command(name: str, path: str, overrides: Sequence[str], label: str | None, 
 
 
 def _shorten(sentence: str) -> str:
-    return sentence if len(sentence) <= _ACCOUNT_WIDTH else sentence[: _ACCOUNT_WIDTH - 1] + "…"
+    return textwrap.shorten(sentence, _ACCOUNT_WIDTH, placeholder=" …")

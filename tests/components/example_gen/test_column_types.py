@@ -113,6 +113,62 @@ def test_many_other_cells_are_no_stray(tmp_path):
     assert notes_of({"source": source}) == ""
 
 
+@pytest.mark.parametrize("token", ["?", "-", "n.a.", "unknown"])
+def test_a_token_in_many_cells_of_a_column_of_numbers_is_named(tmp_path, token):
+    cells = [token if number % 14 == 0 else f"{number / 8}" for number in range(140)]
+    source = csv_of(tmp_path, *cells)
+    assert notes_of({"source": source}) == (
+        f"column 'x' is text because 10 of 140 values (7.1%) are {token!r}, the first in {source}:2; without them "
+        f"it is float (if they mean a missing value, add {token!r} to data.missing)"
+    )
+    assert types_of({"source": source, "missing": ["", token]})["x"] == "float"
+
+
+def test_a_few_tokens_are_named_together(tmp_path):
+    cells = [{0: "low", 1: "high"}.get(number % 10, str(number)) for number in range(100)]
+    said = notes_of({"source": csv_of(tmp_path, *cells)})
+    assert "20 of 100 values (20.0%) are 'low' or 'high'" in said
+    assert notes_of({"source": csv_of(tmp_path, *[str(number % 20 or "?") for number in range(100)])})
+
+
+@pytest.mark.parametrize("codes", [["1", "2", "A"], ["1", "2", "3", "A1", "A2", "A3", "A4"], ["?", "1"]])
+def test_codes_with_letters_are_no_numbers(tmp_path, codes):
+    assert notes_of({"source": csv_of(tmp_path, *codes * 50)}) == ""
+
+
+@pytest.mark.parametrize(
+    ("labels", "task", "said"),
+    [
+        (
+            range(40),
+            None,
+            "task regression, inferred from 40 distinct whole numbers in 'x'; set task: multiclass",
+        ),
+        (
+            range(5),
+            None,
+            "task multiclass, inferred from 5 distinct whole numbers in 'x'; set task: regression",
+        ),
+        (
+            [1.5, 2.0, 2.5],
+            None,
+            "task regression, inferred from 3 distinct numbers in 'x'; set task: multiclass",
+        ),
+        (range(40), "regression", None),
+        (range(40), "multiclass", None),
+        (range(2), None, None),
+        ("abc", None, None),
+        ([number / 7 for number in range(40)], None, None),
+    ],
+)
+def test_a_task_that_could_be_another_is_said(tmp_path, labels, task, said):
+    source = csv_of(tmp_path, *map(str, [*labels] * 40))
+    notes = ingest(tmp_path, {"source": source}, label="x", task=task).notes
+    found = [note for note in notes.splitlines() if note.startswith("task ")]
+    assert len(found) == (said is not None)
+    assert not said or found[0].startswith(said)
+
+
 def test_whole_numbers_beyond_64_bits_stay_text_and_that_is_said(tmp_path):
     source = csv_of(tmp_path, "1", "9223372036854775808", "-9223372036854775809", fill="7", times=50)
     assert types_of({"source": source})["x"] == "text"

@@ -93,7 +93,7 @@ def stray_cells(scan: ColumnScan, reader: Reader, pieces: Sequence[Piece]) -> st
 
 
 def _words_among(scan: ColumnScan, kind: str, misfits: Misfits, where: str) -> str | None:
-    """A sentence when the same word, again and again, is all that keeps the column from a more useful type."""
+    """A sentence when a word or two, again and again, keep the column from a more useful type."""
     texts = misfits.texts or {}
     mean_nothing = all(_NO_VALUE.fullmatch(text.strip()) for text in texts)
     if not texts or not (mean_nothing or scan.distinct_count > _FEW_VALUES):

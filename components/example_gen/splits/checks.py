@@ -9,6 +9,12 @@ from components.errors import UserError, cut
 from components.example_gen.split_config import SplitConfig
 from components.example_gen.splits.apportion import apportion, rarest_first
 
+# With fewer rows a split says little. What each decides:
+_FEW_TO_DECIDE = 50
+_DECIDES = {
+    "eval": "when training stops and which epoch is best",
+    "test": "whether the model passes the gate",
+}
 _SHOWN = 5
 # A class with a smaller share of the rows than this is said to be rare.
 _RARE = 0.01
@@ -99,7 +105,7 @@ def check(counts: SplitCounts) -> None:
 
 def notes(counts: SplitCounts) -> list[str]:
     """What a person should know of splits that pass, a sentence each."""
-    return [*_off_ratio(counts), *_rare(counts), *_unjudged(counts), *_alike(counts)]
+    return [*_off_ratio(counts), *_rare(counts), *_unjudged(counts), *_alike(counts), *_small(counts)]
 
 
 def account(counts: SplitCounts) -> list[str]:
@@ -193,6 +199,16 @@ def _unjudged(counts: SplitCounts) -> list[str]:
             them = "them" if lacking[1:] else "it"
             found.append(f"{split} has no row of {_classes(lacking)}, so it cannot judge {them}{hint}")
     return found
+
+
+def _small(counts: SplitCounts) -> list[str]:
+    small = [split for split in _DECIDES if counts.rows[split] < _FEW_TO_DECIDE]
+    if not small:
+        return []
+    parts = " and ".join(f"{split} has only {counts.rows[split]:,} rows" for split in small)
+    why = ", and ".join(_DECIDES[split] for split in small)
+    fix = "use more rows" if counts.by_file else "use more rows, or give a split more of them in data.split"
+    return [f"{parts}: {why} is mostly luck ({fix})"]
 
 
 def _percent(share: float, digits: int = 0) -> str:

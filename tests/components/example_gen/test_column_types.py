@@ -118,8 +118,8 @@ def test_a_token_in_many_cells_of_a_column_of_numbers_is_named(tmp_path, token):
     cells = [token if number % 14 == 0 else f"{number / 8}" for number in range(140)]
     source = csv_of(tmp_path, *cells)
     assert notes_of({"source": source}) == (
-        f"column 'x' is text because 10 of 140 values (7.1%) are {token!r}, the first in {source}:2; without them "
-        f"it is float (if they mean a missing value, add {token!r} to data.missing)"
+        f"column 'x' is text because 10 of 140 values (7.1%) are {token!r}, the first in {source}:2; without "
+        f"them it is float (if they mean a missing value, add {token!r} to data.missing)"
     )
     assert types_of({"source": source, "missing": ["", token]})["x"] == "float"
 

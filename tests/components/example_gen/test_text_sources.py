@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from ingested import ingest
+from ingested import Ingested, ingest
 
 from components.errors import UserError
 
@@ -14,6 +14,11 @@ from components.errors import UserError
 def write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+
+
+def _of_texts(got: Ingested) -> list[str]:
+    """The notes, without that of splits as small as these."""
+    return [note for note in got.found.notes if "mostly luck" not in note]
 
 
 @pytest.fixture
@@ -30,7 +35,7 @@ def test_a_folder_a_class(texts: Path, tmp_path: Path) -> None:
     assert got.found.types == {"text": "text", "kind": "text"}
     assert got.found.label.classes == ("ham", "spam")
     assert sum(got.found.rows.values()) == 150
-    assert got.found.notes == []
+    assert _of_texts(got) == []
     assert "Größe 7,\r\nzweite Zeile\n" in got.column("text")
     row = next(row for row in got.rows() if row["text"][0].startswith("Größe 7,"))
     assert row["kind"] == ["spam"]
@@ -51,7 +56,7 @@ def test_encodings_and_broken_bytes_are_said(texts: Path, tmp_path: Path) -> Non
     write(texts / "spam" / "wide.txt", "weit ü".encode("utf-16"))
     write(texts / "spam" / "empty.txt", b"\n")
     got = ingest(tmp_path, {"source": str(texts)}, label="kind")
-    assert sorted(got.found.notes) == [
+    assert sorted(_of_texts(got)) == [
         "bytes that mean nothing in cp1252, each read as \ufffd: 1",
         "texts that are empty: 1",
         "texts that are not UTF-8, read as Windows-1252 (data.encoding names another): 2",
@@ -62,7 +67,7 @@ def test_encodings_and_broken_bytes_are_said(texts: Path, tmp_path: Path) -> Non
 def test_a_declared_encoding_counts_what_is_broken(texts: Path, tmp_path: Path) -> None:
     write(texts / "ham" / "west.txt", "Größe".encode("cp1252"))
     got = ingest(tmp_path, {"source": str(texts), "encoding": "utf-8"}, label="kind")
-    assert got.found.notes == ["bytes that mean nothing in utf-8, each read as \ufffd: 2"]
+    assert _of_texts(got) == ["bytes that mean nothing in utf-8, each read as \ufffd: 2"]
 
 
 def test_what_is_no_text_stops_the_run_or_is_skipped(texts: Path, tmp_path: Path) -> None:

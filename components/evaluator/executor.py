@@ -21,6 +21,7 @@ from components.evaluator.config import DEFAULT_GATES, METRICS, OF_A_CONSTANT, E
 from components.evaluator.constant import WriteConstant, constant, has_constant
 from components.evaluator.eval_config import eval_config
 from components.evaluator.gate import Verdict, judge
+from components.evaluator.noise import standard_errors
 from components.evaluator.predictions import LABEL, WEIGHT, Exported, Predict
 from components.evaluator.results import measured
 from components.records import split_files
@@ -57,7 +58,8 @@ class Executor(BeamExecutor):
         found = measured(evaluation.uri, tfma.CANDIDATE_KEY if compared else "", candidate)
         metrics = found.metrics
         before = measured(evaluation.uri, tfma.BASELINE_KEY, candidate).metrics if compared else None
-        verdict = judge(metrics, before, gate, constant(evaluation.uri))
+        errors = {} if "weight_input" in candidate.about else standard_errors(found)
+        verdict = judge(metrics, before, gate, constant(evaluation.uri), errors)
         if cannot:
             verdict = Verdict(verdict.blessed, f"{verdict.sentence}; {cannot}")
         _bless(blessing, verdict, model, baseline)
@@ -65,7 +67,7 @@ class Executor(BeamExecutor):
         evaluation.set_string_custom_property("metrics", _as_json(metrics))
         if before is not None:
             evaluation.set_string_custom_property("baseline_metrics", _as_json(before))
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        shown = ", ".join(_shown(name, value) for name, value in metrics.items())
         if found.of_classes:
             classes = {name: _finite(values) for name, values in found.of_classes.items()}
             evaluation.set_string_custom_property("class_metrics", json.dumps(classes))
@@ -161,6 +163,12 @@ def _stored_type(kind: str) -> Any:
     if kind in ("integer", "boolean"):
         return schema_pb2.INT
     return schema_pb2.FLOAT if kind == "float" else schema_pb2.BYTES
+
+
+def _shown(name: str, value: float) -> str:
+    if math.isnan(value):
+        return f"no {name}" + (": no row is predicted positive" if name == "precision" else "")
+    return f"{name} {value:.4f}"
 
 
 def _as_json(metrics: dict[str, float]) -> str:

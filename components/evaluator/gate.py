@@ -29,6 +29,7 @@ def judge(
     baseline: Mapping[str, float] | None,
     gate: Mapping[str, Threshold],
     constant: Mapping[str, float] | None = None,
+    errors: Mapping[str, float] | None = None,
 ) -> Verdict:
     """Holds each metric of the gate against its bounds.
 
@@ -37,12 +38,13 @@ def judge(
       baseline: the same of the latest blessed model on the same rows; None when there is none. NaN is no bar.
       gate: metric to bounds; every metric is in `metrics`.
       constant: the same of one answer for all rows, where it has any.
+      errors: metric to its standard error on these rows, where it is known: it changes no verdict.
     """
     held, broken = [], []
     for name, threshold in gate.items():
         before = None if baseline is None or math.isnan(baseline[name]) else baseline[name]
         same = (constant or {}).get(name) if threshold.beats_constant else None
-        reasons = _broken(name, metrics[name], threshold, before, same)
+        reasons = _broken(name, metrics[name], threshold, before, same, (errors or {}).get(name))
         broken.extend(reasons)
         if not reasons:
             held.append(_held(name, metrics[name], threshold, before, same))
@@ -53,7 +55,12 @@ def judge(
 
 
 def _broken(
-    name: str, value: float, bound: Threshold, before: float | None, constant: float | None
+    name: str,
+    value: float,
+    bound: Threshold,
+    before: float | None,
+    constant: float | None,
+    error: float | None,
 ) -> list[str]:
     if math.isnan(value):
         return [f"{name} cannot be measured on these rows"]
@@ -75,6 +82,11 @@ def _broken(
             reasons.append(
                 f"{name} {value:.4f} is {step:.4f} {side} the latest blessed model's {before:.4f}, "
                 f"more than {change if isinstance(change, str) else f'{change:g}'} allowed"
+                + (
+                    f" (but on so few rows {name} is only known to ±{error:.2g}, its standard error)"
+                    if error is not None and step < error
+                    else ""
+                )
             )
     return reasons
 

@@ -185,6 +185,8 @@ def test_a_metric_that_cannot_be_measured_is_a_sentence_and_no_blessing(tmp_path
     assert reason == "not blessed: precision cannot be measured on these rows"
     found = _metrics(made)
     assert found["precision"] is None
+    said = made["evaluation"].get_string_custom_property("summary")
+    assert "accuracy 1.0000, no precision: no row is predicted positive, " in said
     assert found["accuracy"] == 1
 
 
@@ -198,7 +200,7 @@ def test_rows_of_one_class_have_no_auc(tmp_path, only, lacks):
     assert said.startswith(
         "not blessed: auc cannot be measured on these rows (test, 200 rows, none of class "
     )
-    assert f"none of class '{lacks}': auc nan" in said
+    assert f"none of class '{lacks}': no auc, " in said
 
 
 def test_it_is_said_when_a_class_has_hardly_any_rows(tmp_path):

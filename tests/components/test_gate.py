@@ -9,6 +9,8 @@ from pydantic import ValidationError
 
 from components.evaluator.config import DEFAULT_GATES, Threshold
 from components.evaluator.gate import judge
+from components.evaluator.noise import standard_errors
+from components.evaluator.results import Measured
 
 NAN = math.nan
 
@@ -63,6 +65,28 @@ def test_every_metric_must_hold_and_those_that_do_not_are_named():
         "auc 0.6500 is 0.0500 below the latest blessed model's 0.7000, more than 0.01 allowed; "
         "loss 0.7500 is above the ceiling 0.5"
     )
+
+
+def test_it_is_said_when_a_difference_is_within_the_noise_of_few_rows():
+    gate = {"auc": Threshold(max_drop=0.01)}
+    found = judge({"auc": 0.88}, {"auc": 0.9}, gate, errors={"auc": 0.0321})
+    assert not found.blessed
+    assert found.sentence.endswith(
+        "more than 0.01 allowed (but on so few rows auc is only known to ±0.032, its standard error)"
+    )
+    for errors in ({"auc": 0.015}, {}, None):
+        assert judge({"auc": 0.88}, {"auc": 0.9}, gate, errors=errors).sentence.endswith("0.01 allowed")
+
+
+def test_standard_errors():
+    """The example of Hanley and McNeil: an area of 0.893 on 58 normal and 51 abnormal rows has 0.032."""
+    found = Measured({"auc": 0.893, "accuracy": 0.9, "loss": 0.3}, {}, 109, {"no": 58, "yes": 51})
+    errors = standard_errors(found)
+    assert errors["auc"] == pytest.approx(0.032, abs=0.001)
+    assert errors["accuracy"] == pytest.approx(0.0287, abs=0.0001)
+    assert set(errors) == {"auc", "accuracy"}
+    assert standard_errors(Measured({"auc": 0.9, "accuracy": NAN}, {}, 9, {"no": 9, "yes": 0})) == {}
+    assert standard_errors(Measured({"rmse": 3.0}, {}, 9)) == {}
 
 
 def test_a_blessing_says_what_held():

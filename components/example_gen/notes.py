@@ -19,6 +19,11 @@ _FEW_VALUES = 20
 _NO_VALUE = re.compile(
     r"\W*|na|nil|none|null|nan|missing|unknown|unk|undefined|not available|tb[ad]|x+", re.I
 )
+# How columns that number the rows are called, pandas' index among them.
+_ROW_NAME = re.compile(
+    r"(.*[_\W])?(id|idx|index|key|no|nr|number|row|rowid|rownum|row_?number)|unnamed: *0", re.I
+)
+_NEARLY = 0.9
 
 
 def notes(
@@ -60,6 +65,11 @@ def _of_column(
             yield stray
     if scan.not_finite and kind in ("integer", "float", "boolean"):
         yield f"{where}: {scan.not_finite:,} cells say nan or inf and count as missing"
+    if kind == "integer" and _ROW_NAME.fullmatch(scan.name) and scan.distinct_count > _NEARLY * scan.present:
+        yield (
+            f"{where} has another whole number in nearly every row and is taken for a quantity; if it only "
+            f"names the row, leave it out: data.exclude: [{scan.name}]"
+        )
     if scan.bytes and kind == "bytes":
         yield f"{where} holds bytes that are not text"
     if scan.padded and kind == "text" and scan.name not in reader.types:

@@ -169,6 +169,24 @@ def test_a_task_that_could_be_another_is_said(tmp_path, labels, task, said):
     assert not said or found[0].startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("PassengerId", False), ("id", True), ("order_no", True), ("Unnamed: 0", True), ("age", False)],
+)
+def test_a_column_that_numbers_the_rows_is_said(tmp_path, name, said):
+    path = tmp_path / "data.csv"
+    path.write_text(f"{name},y\n" + "".join(f"{number},{number % 2}\n" for number in range(200)))
+    notes = notes_of({"source": str(path)})
+    assert (f"leave it out: data.exclude: [{name}]" in notes) is said
+    assert notes_of({"source": str(path), "exclude": [name]}) == ""
+
+
+def test_an_id_that_stands_in_many_rows_is_not(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("id,y\n" + "".join(f"{number % 50},{number % 2}\n" for number in range(200)))
+    assert notes_of({"source": str(path)}) == ""
+
+
 def test_whole_numbers_beyond_64_bits_stay_text_and_that_is_said(tmp_path):
     source = csv_of(tmp_path, "1", "9223372036854775808", "-9223372036854775809", fill="7", times=50)
     assert types_of({"source": source})["x"] == "text"

@@ -21,7 +21,9 @@ _NO_VALUE = re.compile(
 )
 # How columns that number the rows are called, pandas' index among them.
 _ROW_NAME = re.compile(
-    r"(.*[_\W])?(id|idx|index|key|no|nr|number|row|rowid|rownum|row_?number)|unnamed: *0", re.I
+    r"(.*[_\W])?(id|idx|index|key|no|nr|number|row|rowid|rownum|row_?number)"
+    r"|unnamed: *0|(?-i:.*[a-z](Id|ID|No|Nr))",
+    re.I,
 )
 _NEARLY = 0.9
 
@@ -68,7 +70,7 @@ def _of_column(
     if kind == "integer" and _ROW_NAME.fullmatch(scan.name) and scan.distinct_count > _NEARLY * scan.present:
         yield (
             f"{where} has another whole number in nearly every row and is taken for a quantity; if it only "
-            f"names the row, leave it out: data.exclude: [{scan.name}]"
+            f"names the row, leave it out: data.exclude: [{scan.name!r}]"
         )
     if scan.bytes and kind == "bytes":
         yield f"{where} holds bytes that are not text"

@@ -171,13 +171,20 @@ def test_a_task_that_could_be_another_is_said(tmp_path, labels, task, said):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("PassengerId", False), ("id", True), ("order_no", True), ("Unnamed: 0", True), ("age", False)],
+    [
+        ("PassengerId", True),
+        ("id", True),
+        ("order_no", True),
+        ("Unnamed: 0", True),
+        ("age", False),
+        ("paid", False),
+    ],
 )
 def test_a_column_that_numbers_the_rows_is_said(tmp_path, name, said):
     path = tmp_path / "data.csv"
     path.write_text(f"{name},y\n" + "".join(f"{number},{number % 2}\n" for number in range(200)))
     notes = notes_of({"source": str(path)})
-    assert (f"leave it out: data.exclude: [{name}]" in notes) is said
+    assert (f"leave it out: data.exclude: [{name!r}]" in notes) is said
     assert notes_of({"source": str(path), "exclude": [name]}) == ""
 
 

@@ -3,14 +3,22 @@
 #   headrace kubeflow image --tag registry.example/headrace:1 --push
 #
 # tools/image.sh makes the same tree on a host without a container engine.
-FROM debian:trixie-slim AS build
+
+# A company's own copies of both. What BASE has in /usr/local/share/ca-certificates is trusted, too.
+ARG BASE=debian:trixie-slim
+ARG UV=ghcr.io/astral-sh/uv:0.9
+FROM $UV AS uv
+
+FROM $BASE AS build
 # A C++ compiler and Python's headers are for the few dependencies that have no wheel.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates python3 python3-dev g++ \
     && rm -rf /var/lib/apt/lists/*
-COPY --from=ghcr.io/astral-sh/uv:0.9 /uv /usr/local/bin/uv
+COPY --from=uv /uv /usr/local/bin/uv
 WORKDIR /opt/headrace
 ENV UV_PYTHON=/usr/bin/python3 UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 UV_NO_CACHE=1
+# uv has authorities of its own, and would know none of a company's.
+ENV SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
 # A company's own index; none is written into the image.
 ARG UV_DEFAULT_INDEX=https://pypi.org/simple
 COPY pyproject.toml uv.lock ./
@@ -21,7 +29,7 @@ COPY components components
 COPY serving serving
 RUN uv sync --frozen --no-dev --no-editable
 
-FROM debian:trixie-slim
+FROM $BASE
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates python3 libgomp1 \
     && rm -rf /var/lib/apt/lists/* \

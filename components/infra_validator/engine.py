@@ -116,9 +116,9 @@ def run(*command: str, seconds: float = _CALL_SECONDS) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired as error:
-        raise TimeoutError(f"`{' '.join(command[:3])} …` took longer than {seconds:.0f} s") from error
+        raise TimeoutError(f"`{' '.join(command[:2])} …` took longer than {seconds:.0f} s") from error
     if done.returncode:
-        raise RuntimeError(f"`{' '.join(command[:3])} …` failed: {complaint(done.stderr)}")
+        raise RuntimeError(f"`{' '.join(command[:2])} …` failed: {complaint(done.stderr)}")
     return done.stdout.strip()
 
 

@@ -56,8 +56,8 @@ class PodServer(Container):
             self.stop()
             raise
 
-    def _kubectl(self, *arguments: str, **limit: float) -> str:
-        return run("kubectl", "--namespace", self._namespace, *arguments, **limit)
+    def _kubectl(self, verb: str, *arguments: str, **limit: float) -> str:
+        return run("kubectl", verb, "--namespace", self._namespace, *arguments, **limit)
 
     def _pod(self) -> dict[str, Any]:
         return dict(json.loads(self._kubectl("get", f"pod/{self._name}", "--output=json")).get("status", {}))
@@ -97,7 +97,7 @@ class PodServer(Container):
         self._check(self._pod())
         if self._forward is None or self._forward.poll() is not None:
             self._forward = subprocess.Popen(
-                ["kubectl", "--namespace", self._namespace, "port-forward", f"pod/{self._name}", *self._ports],
+                ["kubectl", "port-forward", "--namespace", self._namespace, f"pod/{self._name}", *self._ports],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
 

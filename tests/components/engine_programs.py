@@ -88,10 +88,10 @@ elif args[0] == "rm":
 """
 
 _KUBECTL = """
-assert args[0] == "--namespace"
-verb, rest = args[2], args[3:]
-pods = [each for each in rest if each.split("/")[-1].split(":")[0].startswith("infra-validator-")]
-name = pods[-1].split("/")[-1].split(":")[0]
+assert args[1] == "--namespace"
+verb, rest = args[0], args[3:]
+names = [each.removeprefix("pod/").split(":")[0] for each in rest]
+name = next(each for each in names if each.startswith("infra-validator-"))
 pod = state / name
 if verb == "run":
     pod.mkdir()

@@ -231,8 +231,8 @@ def test_an_engine_that_is_not_there_is_said(serving_folder, backend, monkeypatc
 @pytest.mark.parametrize(
     ("backend", "program", "said"),
     [
-        ("docker", "docker", r"docker run --detach …` failed: .*(?i:docker (daemon|api))"),
-        ("kubernetes", "kubectl", "refused"),
+        ("docker", "docker", r"`docker run …` failed: .*(?i:docker (daemon|api))"),
+        ("kubernetes", "kubectl", "`kubectl run …` failed: .*refused"),
     ],
 )
 def test_an_engine_that_does_not_run_is_said(serving_folder, backend, program, said, monkeypatch, tmp_path):

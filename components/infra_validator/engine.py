@@ -18,7 +18,7 @@ from components.infra_validator.failed import Failed
 REST, GRPC = 8501, 8500
 PULL_SECONDS = 600.0  # what fetching the image and starting it may take
 _CALL_SECONDS = 60.0
-# What kubectl's libraries log before it says what is wrong, docker's advice to read its help, and its warnings.
+# kubectl's libraries log before it says what is wrong; docker warns, and advises to read its help.
 _NOISE = re.compile(r"[EIW]\d{4} |Run 'docker |WARNING: ")
 
 
@@ -27,8 +27,8 @@ class Container:
 
     Attributes:
       url, grpc: where it answers.
-      load_seconds: from when the server had the model to when the model answered, with the server's own start:
-        TensorFlow Serving opens its ports only when it has loaded what it found.
+      load_seconds: from when the server had the model to when the model answered, with the server's own
+        start: TensorFlow Serving opens its ports only when it has loaded what it found.
     """
 
     def __init__(self, name: str) -> None:
@@ -82,7 +82,7 @@ class Container:
 def flags(name: str, folder: str) -> list[str]:
     """TensorFlow Serving's, for one model that is there as version 1 or will be.
 
-    A model that cannot be loaded is tried once: by default, five more times a minute apart, and no port opens.
+    A model that cannot be loaded is tried once: by default, six times, a minute apart, with no port open.
     """
     return [
         f"--port={GRPC}",

@@ -93,13 +93,14 @@ class PodServer(Container):
         raise ended(code, log or status.get("message", ""), self._image)
 
     def _keep_up(self) -> None:
-        """Looks whether the pod still runs, and forwards its ports: kubectl ends when nobody listens there yet."""
+        """Looks whether the pod runs, and forwards its ports: kubectl ends while nobody listens there."""
         self._check(self._pod())
         if self._forward is None or self._forward.poll() is not None:
             self._forward = subprocess.Popen(
-                ["kubectl", "port-forward", "--namespace", self._namespace, f"pod/{self._name}", *self._ports],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+                ["kubectl", "port-forward", "--namespace", self._namespace, self._name, *self._ports],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
 
     def memory_bytes(self) -> int:
         """What the pod's control group counts; 0 where that cannot be read."""

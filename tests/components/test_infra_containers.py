@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-import engine_programs
+import engines
 import pytest
 from executors import artifact, execute
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def running(tmp_path, monkeypatch):
     """The folder with one entry for each container or pod that there is."""
-    state = engine_programs.write(tmp_path / "bin")
+    state = engines.write(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     return state
 

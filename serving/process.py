@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import select
 import subprocess
 import sys
@@ -17,6 +16,12 @@ from typing import IO
 from serving.errors import ServingError
 
 _LAST_LINES = 5
+# As `python -m serving`, but with this package, whatever the current folder has under that name.
+_START = """\
+import runpy, sys
+sys.path[0] = sys.argv.pop(1)
+runpy.run_module("serving", run_name="__main__", alter_sys=True)
+"""
 
 
 class ServerProcess:
@@ -51,8 +56,7 @@ class ServerProcess:
         self, model: Path, name: str = "", start_seconds: float = 120.0, options: Sequence[str] = ()
     ) -> None:
         root = str(Path(__file__).resolve().parent.parent)
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-        arguments = [sys.executable, "-m", "serving", str(model), "--name", name, *options]
+        arguments = [sys.executable, "-c", _START, root, str(model), "--name", name, *options]
         started = time.monotonic()
         self._log: IO[str] = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -61,7 +65,6 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env={**os.environ, "PYTHONPATH": path},
         )
         try:
             ready = json.loads(self._first_line(started + start_seconds, str(model)))

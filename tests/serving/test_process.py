@@ -51,6 +51,14 @@ def test_a_model_that_cannot_be_served(tmp_path: Path) -> None:
         ServerProcess(tmp_path)
 
 
+def test_a_package_of_the_same_name_beside(binary_base: Path, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "serving").mkdir()
+    (tmp_path / "serving" / "__init__.py").write_text("raise SystemExit('not this one')")
+    monkeypatch.chdir(tmp_path)
+    with ServerProcess(binary_base, "trips") as server:
+        assert Client(server.url, "trips").status()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_it_ends_with_who_started_it(binary_base: Path) -> None:
     code = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from apache_beam.utils import shared
 
+from components import manifest
 from components.records import read_serialized
 
 LABEL = "headrace_label"
@@ -29,11 +29,8 @@ class Exported:
     """
 
     def __init__(self, path: str) -> None:
-        from tfx.dsl.io import fileio
-
         self.path = path
-        with fileio.open(f"{path}/assets.extra/headrace.json") as stream:
-            self.about: dict[str, Any] = json.loads(stream.read())
+        self.about = manifest.read(path)
 
     @property
     def question(self) -> tuple[str, str, tuple[str, ...]]:

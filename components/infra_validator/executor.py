@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from pathlib import Path
 from typing import Any
 
 from absl import logging
@@ -13,6 +11,7 @@ from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
+from components import manifest
 from components.base import say
 from components.infra_validator.config import InfraValidateConfig
 from components.infra_validator.embedded import EmbeddedServer
@@ -96,7 +95,7 @@ def _passed(count: int, figures: Figures) -> str:
 def _name(folder: str) -> str:
     """The model's name, as the export says it."""
     try:
-        return str(json.loads(Path(folder, "assets.extra", "headrace.json").read_text())["name"])
+        return str(manifest.read(folder)["name"])
     except (OSError, ValueError, KeyError):
         return "model"
 

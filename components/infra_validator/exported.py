@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from components import manifest
 from components.infra_validator.failed import Failed, Refused
 from components.served_names import input_names
 
@@ -37,12 +37,11 @@ class Exported:
 
         try:
             self._loaded = tf.saved_model.load(folder)  # kept: signatures do not keep their variables
-            with tf.io.gfile.GFile(f"{folder}/assets.extra/headrace.json") as stream:
-                manifest = json.loads(stream.read())
-            columns = list(manifest["features"])
+            about = manifest.read(folder)
+            columns = list(about["features"])
         except Exception as error:
             raise Failed(f"the model cannot be loaded: {error}") from error
-        self.name: str = manifest.get("name") or "model"
+        self.name: str = about.get("name") or "model"
         self.inputs = input_names(columns)
         self.signatures: dict[str, Any] = dict(self._loaded.signatures)
         for wanted in (DEFAULT, RAW):

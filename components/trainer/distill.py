@@ -8,14 +8,13 @@ class stand where the id does.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tfx.dsl.io import fileio
 
+from components import manifest
 from components.errors import UserError
 from components.records import read_serialized
 from components.trainer import learning
@@ -46,11 +45,10 @@ class Teacher:
 
     def __init__(self, path: str, plan: FeaturePlan) -> None:
         try:
-            with fileio.open(f"{path}/assets.extra/headrace.json") as stream:
-                about: dict[str, Any] = json.loads(stream.read())
-        except (OSError, tf.errors.OpError):
+            about = manifest.read(path)
+        except FileNotFoundError:
             raise UserError(
-                f"{path} is no model that Headrace exported: it has no assets.extra/headrace.json",
+                f"{path} is no model that Headrace exported: it has no {manifest.FILE}",
                 where=_WHERE,
                 fix="name a folder below push.to, or `pushed`",
             ) from None

@@ -10,15 +10,14 @@ Signatures:
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any
 
 import keras
 import tensorflow as tf
 import tensorflow_transform as tft
 from tensorflow_transform.saved import saved_transform_io_v2
-from tfx.dsl.io import fileio
 
+from components import manifest
 from components.served_names import input_names
 from components.trainer.model_inputs import model_inputs
 from components.trainer.target import central, in_units
@@ -150,6 +149,4 @@ def export(
         description["classes"] = list(plan.label.classes)
     if plan.label.quantiles:
         description["quantiles"] = list(plan.label.quantiles)
-    fileio.makedirs(f"{folder}/assets.extra")
-    with fileio.open(f"{folder}/assets.extra/headrace.json", "w") as stream:
-        stream.write(json.dumps(description, indent=1))
+    manifest.write(folder, description)

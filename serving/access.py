@@ -96,6 +96,14 @@ def log_lightly() -> None:
     logging._srcfile = None
 
 
+def tells_more(record: logging.LogRecord) -> bool:
+    """Whether a record of aiohttp says more than that a body cannot be read: its request has a line already.
+
+    aiohttp reads the rest of a body after the answer, and logs a traceback if it is broken.
+    """
+    return not (record.exc_info and isinstance(record.exc_info[1], web.RequestPayloadError))
+
+
 def log_call(peer: str, method: str, code: str, seconds: float) -> None:
     """The same line for a gRPC call."""
     access_log.info("%s gRPC %s %s %.1f ms", peer, method, code, seconds * 1e3)

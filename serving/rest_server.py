@@ -78,7 +78,9 @@ class RestHandler:
         except web.HTTPRequestEntityTooLarge as error:
             return _error(invalid(f"Request body is too large: {error.text}"), 413)
         except web.RequestPayloadError as error:
-            return _error(invalid(f"Request body cannot be read: {error}"))
+            response = _error(invalid(f"Request body cannot be read: {error}"))
+            response.force_close()
+            return response
         except asyncio.TimeoutError:
             return _error(StatusError(Code.DEADLINE_EXCEEDED, "The request's body did not arrive in time"))
         except ConnectionError:  # nobody will read this answer; it gives the access log its line

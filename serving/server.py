@@ -17,7 +17,7 @@ from typing import Any
 from aiohttp import web
 
 from serving import memory
-from serving.access import AccessLogger, access_log, is_loopback, log_lightly, ssl_context
+from serving.access import AccessLogger, access_log, is_loopback, log_lightly, ssl_context, tells_more
 from serving.config_files import read_models
 from serving.core import Core
 from serving.errors import ServingError
@@ -132,6 +132,7 @@ async def _start_http(
 ) -> web.AppRunner:
     app = web.Application(client_max_size=options.max_body)
     app.router.add_route("*", "/{path:.*}", handler.handle)
+    logging.getLogger("aiohttp.server").addFilter(tells_more)
     runner = web.AppRunner(app, access_log=access_log, access_log_class=AccessLogger, shutdown_timeout=1)
     await runner.setup()
     try:

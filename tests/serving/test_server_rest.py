@@ -9,6 +9,7 @@ import math
 import re
 import shlex
 import socket
+import time
 from typing import Any
 
 import pytest
@@ -259,6 +260,20 @@ def test_compressed_bodies(server: Running) -> None:
     assert (code, list(answer)) == (400, ["error"])
     bomb = gzip.compress(b"a" * (10 * 2**20))
     assert call(url, bomb, headers={"Content-Encoding": "gzip"})[0] == 413
+
+
+@pytest.mark.parametrize("path", [f"{TIPS}:predict", "/v1/foo"])
+def test_a_compressed_body_that_is_none_after_its_head(server: Running, path: str) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\n"
+        connection.sendall(head.encode())
+        time.sleep(0.3)
+        connection.sendall(b"not gzip")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")
+        while connection.recv(65536):  # it ends the connection: it cannot know where the next request begins
+            pass
+    assert "Traceback" not in server.err.read_text()
 
 
 def test_a_message_that_is_no_text(server: Running) -> None:

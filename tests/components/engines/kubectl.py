@@ -27,7 +27,8 @@ def create(pod: Path, args: list[str]) -> None:
 
 def delete(pod: Path) -> None:
     if (pod / "pid").exists():
-        os.killpg(int((pod / "pid").read_text()), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(int((pod / "pid").read_text()), signal.SIGKILL)
     shutil.rmtree(pod)
     print(f'pod "{pod.name}" deleted')
 

@@ -29,7 +29,7 @@ _BODIES = 64  # different requests, sent by turns
 @click.command("loadtest")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @click.option("--url", default="", help="The server. [default: one is started for the model of PATH]")
-@click.option("--grpc", default="", metavar="HOST:PORT", help="Load the server of --url over gRPC, there.")
+@click.option("--grpc", default="", metavar="HOST:PORT", help="Load the server of --url over gRPC, there; with TLS if --url is https://.")
 @click.option(
     "--over",
     type=click.Choice(("rest", "grpc")),
@@ -138,7 +138,7 @@ def _measure(
         from serving.grpc_client import predict_request
 
         messages = [predict_request(model, RAW_SIGNATURE, values, inputs) for values in columns]
-        return grpc_load(place, messages, batch, load, token)
+        return grpc_load(place, messages, batch, load, token, tls=address.startswith("https://"))
     bodies = [json.dumps({"signature_name": RAW_SIGNATURE, "inputs": values}).encode() for values in columns]
     return rest_load(address, f"/v1/models/{quote(model, safe='')}:predict", bodies, batch, load, token)
 

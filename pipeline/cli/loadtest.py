@@ -29,7 +29,12 @@ _BODIES = 64  # different requests, sent by turns
 @click.command("loadtest")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @click.option("--url", default="", help="The server. [default: one is started for the model of PATH]")
-@click.option("--grpc", default="", metavar="HOST:PORT", help="Load the server of --url over gRPC, there; with TLS if --url is https://.")
+@click.option(
+    "--grpc",
+    default="",
+    metavar="HOST:PORT",
+    help="Load the server of --url over gRPC, there; with TLS if --url is https://.",
+)
 @click.option(
     "--over",
     type=click.Choice(("rest", "grpc")),

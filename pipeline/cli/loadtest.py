@@ -15,7 +15,7 @@ import click
 from components.errors import UserError
 from pipeline.cli.model_path import find_model, newest_manifest
 from pipeline.cli.options import home_option, json_option
-from pipeline.cli.rows import read_given
+from pipeline.cli.rows import no_row, read_given
 from pipeline.cli.serve_options import token_option
 from pipeline.exit_codes import FAILED
 from serving.errors import ServingError
@@ -135,7 +135,7 @@ def _measure(
     inputs = Client(address, model, token=token).inputs()
     rows: list[dict[str, Any]] = list(islice(read_given(file), _BODIES * batch)) if file else [{}]
     if not rows:
-        raise UserError("there is no row", where=str(file), fix="give a header and at least one row")
+        raise no_row(str(file))
     starts = range(0, max(1, len(rows) - batch + 1), batch)
     parts = [[rows[(start + index) % len(rows)] for index in range(batch)] for start in starts]
     columns = [to_columns(part, inputs, source=file or "").values for part in parts]

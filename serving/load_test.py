@@ -132,6 +132,9 @@ def rest_load(
         raise ServingError(f"no server answers: {error}", url, "start one with: headrace serve") from error
 
 
+_GRPC_PLACE = "give what headrace serve prints after gRPC:, and --url with https:// if it serves with TLS"
+
+
 def grpc_load(
     place: str, requests: Sequence[Any], rows: int, load: Load, token: str = "", tls: bool = False
 ) -> Measured:
@@ -154,6 +157,11 @@ def grpc_load(
         )
         async with opened as channel:
             stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+            try:
+                await stub.Predict(requests[0], timeout=load.timeout, metadata=metadata)
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.UNAVAILABLE:  # nobody, or not with TLS, or not without
+                    raise ServingError(f"no server answers: {error.details()}", place, _GRPC_PLACE) from error
 
             async def connect(stack: AsyncExitStack, number: int) -> Call:
                 turn = number

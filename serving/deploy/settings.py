@@ -74,7 +74,7 @@ class Deployment:
         if not re.fullmatch(r"\S+", self.image):
             raise ServingError(f"got {self.image!r}; expected an image such as {IMAGE}", "--image")
         for option, name in (("--namespace", self.namespace), ("--service-account", self.service_account)):
-            if name and not _NAME.fullmatch(name) or option == "--namespace" and not name:
+            if not _NAME.fullmatch(name) and (name or option == "--namespace"):
                 raise ServingError(f"got {name!r}; expected lowercase letters, digits and dashes", option)
         self._check_store()
 

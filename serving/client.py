@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import json
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from serving.rows import Columns, Prediction, Row, input_type, to_columns, to_pr
 from serving.signature import RAW_SIGNATURE
 
 _START = "start one with: headrace serve"
+_TRUST = "let SSL_CERT_FILE name a PEM file with its authority's certificate, or with its own"
 _BUSY = (429, 502, 503)  # may pass; 504 says that the time is over
 
 
@@ -132,6 +134,9 @@ class Client:
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
                 raise ServingError(f"no connection within {self.timeout:g} s", url, _START) from error
+            if isinstance(error.reason, ssl.SSLCertVerificationError):
+                said = f"the server's certificate is not trusted: {error.reason.verify_message}"
+                raise ServingError(said, url, _TRUST) from error
             absent = ServingError(f"no server answers: {error.reason}", url, _START)
             if isinstance(error.reason, ConnectionError):
                 raise TryAgain(absent) from error

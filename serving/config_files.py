@@ -37,7 +37,7 @@ def read_models(path: Path) -> list[ModelConfig]:
     message = model_server_config_pb2.ModelServerConfig()
     _parse(path, message)
     try:
-        configs = models_of(message)
+        configs = models_of(message) if message.WhichOneof("config") else []
     except StatusError as error:
         raise ServingError(error.message, str(path), "see docs/serving.md for an example") from error
     if not configs:

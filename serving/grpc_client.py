@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -28,7 +30,8 @@ class GrpcClient:
       version: which version is asked; None for the newest.
       label: which label is asked, instead of a version.
       retries: how many more tries after the first.
-      tls: whether the server has a certificate; the system's authorities decide whether it is good.
+      tls: whether the server has a certificate; the authorities in the file that SSL_CERT_FILE names decide
+        whether it is good, else those that gRPC brings.
 
     Example:
       ```python
@@ -63,7 +66,7 @@ class GrpcClient:
         if host in ("127.0.0.1", "::1", "localhost"):
             options.append(("grpc.enable_http_proxy", 0))  # a proxy cannot reach this machine's loopback
         self._channel = (
-            grpc.secure_channel(place, grpc.ssl_channel_credentials(), options)
+            grpc.secure_channel(place, channel_credentials(), options)
             if tls
             else grpc.insecure_channel(place, options)
         )
@@ -140,6 +143,17 @@ class GrpcClient:
         return self._retries.call(once)
 
 
+def channel_credentials() -> Any:
+    """TLS that trusts whom SSL_CERT_FILE names, which gRPC by itself does not look at, and REST does."""
+    import grpc
+
+    file = os.environ.get("SSL_CERT_FILE")
+    try:
+        return grpc.ssl_channel_credentials(Path(file).read_bytes() if file else None)
+    except OSError as error:
+        raise ServingError(f"cannot read {file}: {error.strerror}", "SSL_CERT_FILE") from error
+
+
 def predict_request(
     model: str, signature: str, values: Mapping[str, Sequence[Any]], types: Mapping[str, str]
 ) -> Any:
@@ -153,7 +167,7 @@ def predict_request(
     """
     import base64
 
-    import tensorflow as tf
+    tf = import_tensorflow()
     from tensorflow_serving.apis import predict_pb2
 
     def bare(value: Any) -> Any:

@@ -132,19 +132,36 @@ def rest_load(
         raise ServingError(f"no server answers: {error}", url, "start one with: headrace serve") from error
 
 
-def grpc_load(place: str, requests: Sequence[Any], rows: int, load: Load, token: str = "") -> Measured:
+_GRPC_PLACE = "give what headrace serve prints after gRPC:, and --url with https:// if it serves with TLS"
+
+
+def grpc_load(
+    place: str, requests: Sequence[Any], rows: int, load: Load, token: str = "", tls: bool = False
+) -> Measured:
     """Sends PredictRequests, by turns, over one channel; `place` is HOST:PORT."""
     import grpc
 
     import_tensorflow()  # else the stubs do, which then says much about this machine
     from tensorflow_serving.apis import prediction_service_pb2_grpc
 
+    from serving.grpc_client import channel_credentials
+
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
 
     async def main() -> Measured:
         options = [("grpc.max_receive_message_length", -1), ("grpc.enable_http_proxy", 0)]
-        async with grpc.aio.insecure_channel(place, options=options) as channel:
+        opened = (
+            grpc.aio.secure_channel(place, channel_credentials(), options=options)
+            if tls
+            else grpc.aio.insecure_channel(place, options=options)
+        )
+        async with opened as channel:
             stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+            try:
+                await stub.Predict(requests[0], timeout=load.timeout, metadata=metadata)
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.UNAVAILABLE:  # nobody, or not with TLS, or not without
+                    raise ServingError(f"no server answers: {error.details()}", place, _GRPC_PLACE) from error
 
             async def connect(stack: AsyncExitStack, number: int) -> Call:
                 turn = number

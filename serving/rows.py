@@ -116,6 +116,25 @@ def to_columns(rows: Sequence[Row], inputs: Mapping[str, str], first: int = 1, s
     return Columns(columns, set(inputs) - present, ignored)
 
 
+def check_known(columns: Columns, source: str = "") -> None:
+    """Refuses rows of which no column is one of the model: another table, or another delimiter.
+
+    Their answers would be those for a row without any value.
+    """
+    if columns.ignored and columns.absent == columns.values.keys():
+        received, expected = (_some(names) for names in (columns.ignored, columns.absent))
+        raise ServingError(
+            f"no column is one that the model takes: received {received}; expected {expected}",
+            source,
+            "name the columns as in the data that was trained on; CSV has commas between them",
+        )
+
+
+def _some(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+
+
 def to_predictions(outputs: Mapping[str, Iterable[Any]]) -> list[Prediction]:
     """The outputs of `serving_raw`, one list an output, as one prediction a row."""
     if {"probabilities", "classes", "predicted_class"} <= outputs.keys():

@@ -18,6 +18,9 @@ class Versions(Protocol):
     def numbers(self) -> list[int]:
         """Those that servers see, lowest first."""
 
+    def empty(self) -> list[int]:
+        """Those without a model, which TensorFlow Serving all the same tries to load."""
+
     def aside(self) -> list[int]:
         """Those that were taken back, lowest first."""
 
@@ -45,10 +48,13 @@ class LocalVersions:
         self.base = base
 
     def numbers(self) -> list[int]:
-        return [int(path.name) for path in list_versions(self.base)]
+        return [int(path.name) for path in list_versions(self.base) if _is_whole(path)]
+
+    def empty(self) -> list[int]:
+        return [int(path.name) for path in list_versions(self.base) if not _is_whole(path)]
 
     def aside(self) -> list[int]:
-        return [int(path.name) for path in list_versions(self.base / ROLLED_BACK)]
+        return [int(path.name) for path in list_versions(self.base / ROLLED_BACK) if _is_whole(path)]
 
     def moment(self, number: int) -> datetime:
         folder = self.base / str(number)
@@ -70,6 +76,10 @@ class LocalVersions:
             return
         with turn(self.base):
             yield
+
+
+def _is_whole(version: Path) -> bool:
+    return (version / "saved_model.pb").is_file()
 
 
 def open_versions(place: Path | str) -> Versions:

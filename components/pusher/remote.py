@@ -81,6 +81,10 @@ class RemoteVersions:
         """The versions that are whole, lowest first."""
         return self._whole(self.base)
 
+    def empty(self) -> list[int]:
+        """None: a store has no empty folders, and what a push left half is whole when it is pushed again."""
+        return []
+
     def aside(self) -> list[int]:
         """Those that a person took back, lowest first."""
         return sorted({*self._whole(self._aside)} - {*self.numbers()})

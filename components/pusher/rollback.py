@@ -79,7 +79,7 @@ def _roll_back(versions: Versions, place: str, wanted: int | None) -> RolledBack
             where=place,
             fix=f"name one of {', '.join(map(str, sorted([*there, *aside])))}",
         )
-    above = [number for number in there if number > wanted]
+    above = [number for number in sorted((*there, *versions.empty())) if number > wanted]
     restored = wanted not in there
     if restored:
         # It is not the newest yet, or it is so at once: either way a server sees one change.

@@ -68,7 +68,11 @@ def render_command(
     if not (store and name):
         from pipeline.cli.model_path import find_model, newest_manifest
 
-        found = find_model(path, home)
+        try:
+            found = find_model(path, home)
+        except UserError as error:
+            fix = "give the model's name with --name: then nothing has to be here" if store else error.fix
+            raise UserError(error.what, where=error.where, fix=fix) from error
         manifest = newest_manifest(found)
         name = name or found.name or (manifest.name if manifest else found.path.resolve().name)
         store = store or str(found.path)
@@ -115,6 +119,9 @@ def label_command(
 
     if not labels and not removed:
         raise UserError("no label given", fix="give LABEL=VERSION, or --remove LABEL")
+    for label, number in labels:
+        if dict(labels)[label] != number:
+            raise UserError(f"label {label} is given twice", fix="give it one version")
     try:
         after = move_labels(file, dict(labels), removed, model)
     except ServingError as error:

@@ -15,7 +15,7 @@ import click
 from components.errors import UserError
 from pipeline.cli.model_path import find_model, newest_manifest
 from pipeline.cli.options import home_option, json_option
-from pipeline.cli.rows import read_given
+from pipeline.cli.rows import no_row, read_given
 from pipeline.cli.serve_options import token_option
 from pipeline.exit_codes import FAILED
 from serving.errors import ServingError
@@ -29,7 +29,12 @@ _BODIES = 64  # different requests, sent by turns
 @click.command("loadtest")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @click.option("--url", default="", help="The server. [default: one is started for the model of PATH]")
-@click.option("--grpc", default="", metavar="HOST:PORT", help="Load the server of --url over gRPC, there.")
+@click.option(
+    "--grpc",
+    default="",
+    metavar="HOST:PORT",
+    help="Load the server of --url over gRPC, there; with TLS if --url is https://.",
+)
 @click.option(
     "--over",
     type=click.Choice(("rest", "grpc")),
@@ -130,7 +135,7 @@ def _measure(
     inputs = Client(address, model, token=token).inputs()
     rows: list[dict[str, Any]] = list(islice(read_given(file), _BODIES * batch)) if file else [{}]
     if not rows:
-        raise UserError("there is no row", where=str(file), fix="give a header and at least one row")
+        raise no_row(str(file))
     starts = range(0, max(1, len(rows) - batch + 1), batch)
     parts = [[rows[(start + index) % len(rows)] for index in range(batch)] for start in starts]
     columns = [to_columns(part, inputs, source=file or "").values for part in parts]
@@ -138,7 +143,7 @@ def _measure(
         from serving.grpc_client import predict_request
 
         messages = [predict_request(model, RAW_SIGNATURE, values, inputs) for values in columns]
-        return grpc_load(place, messages, batch, load, token)
+        return grpc_load(place, messages, batch, load, token, tls=address.startswith("https://"))
     bodies = [json.dumps({"signature_name": RAW_SIGNATURE, "inputs": values}).encode() for values in columns]
     return rest_load(address, f"/v1/models/{quote(model, safe='')}:predict", bodies, batch, load, token)
 

@@ -20,7 +20,7 @@ from pipeline.cli.model_path import ModelPath, find_model, newest_manifest
 from pipeline.cli.model_url import as_folder
 from pipeline.cli.options import home_option
 from pipeline.cli.predict_bulk import LARGE_MB, BulkOptions, predict_in_bulk
-from pipeline.cli.rows import read_given
+from pipeline.cli.rows import no_row, read_given
 from pipeline.cli.serve_options import token_of, token_option
 from serving.errors import ServingError
 from serving.manifest import Manifest
@@ -113,9 +113,7 @@ def command(
         rows = islice(_rows(file, literals), limit)
         first = next(rows, None)  # a mistake in the file shows before a model is loaded
         if first is None:
-            raise UserError(
-                "there is no row", where=file or "--row", fix="give a header and at least one row"
-            )
+            raise no_row(file or "--row")
         if url:
             answerer, label, images = _ask_server(path, home, url, name, token_of(token_file))
         else:
@@ -180,13 +178,14 @@ def _answer(
     answerer: _Answerer, rows: Iterator[dict[str, Any]], label: str, source: str, write: Write
 ) -> int:
     """Asks in batches, so that a file of any length takes the memory of one; how many rows there were."""
-    from serving.rows import to_columns
+    from serving.rows import check_known, to_columns
 
     inputs = answerer.inputs()
     number = 1
     while batch := list(islice(rows, _BATCH)):
         columns = to_columns(batch, inputs, number, source)
         if number == 1:
+            check_known(columns, source)
             say_differences(columns.absent, columns.ignored, label)
         write(number, answerer.predict_columns(columns))
         number += len(batch)

@@ -13,6 +13,7 @@ import click
 
 from components.errors import UserError
 from pipeline.cli.model_path import ModelPath, is_project
+from pipeline.cli.rows import no_row
 from serving.manifest import read_manifest
 from serving.versions import is_version_directory, list_versions, version_number
 
@@ -88,9 +89,10 @@ def predict_in_bulk(
     job = Job(rows, version.resolve(), version_number(version.name) or 1, tuple(images), Path(out).absolute())
     shards, total = answer_file(job, beam_args=beam_args, limit=limit, skip_bad=skip_bad)
     if not shards:
-        raise UserError("there is no row", where=file, fix="give a header and at least one row")
+        raise no_row(file)
     say_differences(total.absent, total.ignored, manifest.label if manifest else found.label)
     if total.bad:
         click.echo(f"{said_of_bad(total)}; left out", err=True)
-    files = f"{len(shards)} file{'s' if len(shards) > 1 else ''}"
-    click.echo(f"{total.answered:,} answers in {files}: {Path(out).with_name(shards[0].name)} …", err=True)
+    first = Path(out).with_name(shards[0].name)
+    where = f"{len(shards)} files: {first} …" if len(shards) > 1 else first
+    click.echo(f"{total.answered:,} answers in {where}", err=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from components.errors import UserError
 
 PARQUET_MAGIC = b"PAR1"
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _PARQUET_ROWS = 4096  # at a time in memory
 
 
@@ -28,11 +30,26 @@ def read_given(file: str) -> Iterator[dict[str, Any]]:
         return
     try:
         with open(file, "rb") as stream:
-            is_parquet = stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+            start = stream.read(len(PARQUET_MAGIC))
+            is_parquet = start == PARQUET_MAGIC
+            for magic, program in _COMPRESSED.items():
+                if start.startswith(magic):
+                    raise UserError(
+                        f"it is compressed by {program}; expected CSV, JSON Lines or Parquet",
+                        where=file,
+                        fix=f"unpack it, or let {program} -dc {file} write to `--rows -`",
+                    )
             stream.seek(0)
             yield from parquet_rows(stream, file) if is_parquet else read_rows(stream, file)
     except OSError as error:
         raise UserError(f"cannot read it: {error.strerror or error}", where=file) from error
+
+
+def no_row(file: str) -> UserError:
+    """What is wrong with a file without a row."""
+    fixes = {".jsonl": "write one JSON object a line", ".parquet": "write a table with at least one row"}
+    fix = fixes.get(Path(file).suffix, "give a header and at least one row")
+    return UserError("there is no row", where=file, fix=fix)
 
 
 def parquet_rows(stream: Any, file: str, groups: Sequence[int] | None = None) -> Iterator[dict[str, Any]]:

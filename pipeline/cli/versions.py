@@ -31,7 +31,8 @@ class _Pushed:
       when: it was pushed.
       run: that pushed it, and the metrics that its Evaluator measured; what is not known is empty.
       labels: that models.config gives it.
-      state: served (the newest), kept, or rolled back; as the server says it with --url.
+      state: served (the newest), kept, or rolled back; as the server says it with --url: there also failed,
+        when it cannot be loaded.
     """
 
     version: int
@@ -60,7 +61,8 @@ def command(path: str, models_config: Path | None, url: str, home: str | None, a
     PATH is a project, a data file that was run without one, or a folder of version directories or its URL.
     Without --url, the newest counts as served: that is what a server does that is not told otherwise.
 
-    With --json, a list of objects: version, when, state (served, kept, rolled back), run, metrics, labels.
+    With --json, a list of objects: version, when, state (served, kept, rolled back; with --url also loading,
+    failed and such), run, metrics, labels.
     """
     place = place_of(path, home)
     found = _versions(place)
@@ -145,9 +147,13 @@ def _add_states(found: list[_Pushed], url: str, folder: str) -> None:
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
     states = {int(each["version"]): each["state"] for each in status}
+    errors = {int(each["version"]): each["status"].get("error_message", "") for each in status}
     for each in found:
-        state = states.get(each.version, "")
-        if state in ("", "END"):
+        state, said = states.get(each.version, ""), errors.get(each.version, "")
+        if state == "END" and said and each.state != "rolled back":
+            each.state = "failed"
+            click.echo(f"version {each.version} is not served: {said}", err=True)
+        elif state in ("", "END"):
             each.state = "kept" if each.state == "served" else each.state
         else:
             each.state = "served" if state == "AVAILABLE" else state.lower()

@@ -24,10 +24,21 @@ def render(deployment: Deployment, target: str) -> dict[str, str]:
 
 def write(files: Mapping[str, str], folder: Path, force: bool = False) -> list[Path]:
     """Writes the files; those that a person has changed since are refused without `force`."""
+    try:
+        return _write(files, folder, force)
+    except OSError as error:
+        raise ServingError(
+            f"cannot write there: {error.strerror or error}",
+            str(error.filename or folder),
+            "give another folder with --out",
+        ) from error
+
+
+def _write(files: Mapping[str, str], folder: Path, force: bool) -> list[Path]:
     changed = [
         name
         for name, text in files.items()
-        if (folder / name).exists() and (folder / name).read_text(encoding="utf-8") != text
+        if (folder / name).exists() and (folder / name).read_bytes() != text.encode()
     ]
     if changed and not force:
         raise ServingError(

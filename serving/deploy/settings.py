@@ -13,7 +13,18 @@ REST_PORT, GRPC_PORT = 8501, 8500
 CONFIG_FOLDER, MODELS_FOLDER = "/config", "/models"
 METRICS_PATH = "/monitoring/prometheus/metrics"
 
+_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)(m|[kMGT]i?)?")  # as Kubernetes writes it
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # of Kubernetes' objects: RFC 1123
+
+
+def _amount(quantity: str) -> float:
+    """A quantity as a number, of cores or bytes."""
+    found = re.fullmatch(_QUANTITY, quantity)
+    assert found
+    number, unit = float(found[1]), found[2] or ""
+    if unit == "m":
+        return number / 1000
+    return number * float(1024 if unit.endswith("i") else 1000) ** " kMGT".index(unit[:1] or " ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +65,34 @@ class Deployment:
                 "give at least as many as --replicas",
             )
         for option, quantity in (("--cpu", self.cpu), ("--memory", self.memory)):
-            if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(m|[kMGT]i?)?", quantity):
+            if not re.fullmatch(_QUANTITY, quantity):
                 raise ServingError(f"got {quantity!r}; expected a quantity such as 500m or 2Gi", option)
-        if self.claim and not _NAME.fullmatch(self.claim):
+        if _amount(self.cpu) <= 0:
+            raise ServingError(f"got {self.cpu!r}; expected more than 0", "--cpu")
+        if _amount(self.memory) < 2**20:  # bytes: whoever says 2 means 2Gi
+            raise ServingError(f"got {self.memory!r}; expected at least 1Mi, such as 2Gi", "--memory")
+        if not re.fullmatch(r"\S+", self.image):
+            raise ServingError(f"got {self.image!r}; expected an image such as {IMAGE}", "--image")
+        for option, name in (("--namespace", self.namespace), ("--service-account", self.service_account)):
+            if not _NAME.fullmatch(name) and (name or option == "--namespace"):
+                raise ServingError(f"got {name!r}; expected lowercase letters, digits and dashes", option)
+        self._check_store()
+
+    def _check_store(self) -> None:
+        """Refuses a claim or a URL that cannot be one."""
+        scheme, is_url, rest = self.store.partition("://")
+        if not is_url:
+            return
+        place = rest.partition("/")[0]
+        if scheme == "pvc" and not _NAME.fullmatch(place):
             raise ServingError(
                 f"got {self.store!r}; expected pvc://CLAIM or pvc://CLAIM/FOLDER, with the name of a claim",
                 "--store",
             )
+        if scheme == "pvc" and ".." in rest.split("/"):
+            raise ServingError(f"got {self.store!r}; expected a folder in the claim, without ..", "--store")
+        if not place:
+            raise ServingError(f"got {self.store!r}; expected {scheme}://BUCKET/FOLDER", "--store")
 
     @property
     def resource(self) -> str:

@@ -63,7 +63,8 @@ GOOD = 'name: "a" base_path: "/a" model_platform: "tensorflow"'
 BAD_MODELS = {
     "a typo": (config('nmae: "a"'), 'has no field named "nmae"'),
     "no text proto": ("{", "not a valid ModelServerConfig"),
-    "empty": ("", "Only ModelConfigList is currently supported"),
+    "empty": ("", "it lists no model"),
+    "custom": ("custom_model_config {}", "Only ModelConfigList is currently supported"),
     "no model": ("model_config_list {}", "it lists no model"),
     "relative": (
         config('name: "a" base_path: "a" model_platform: "tensorflow"'),

@@ -274,12 +274,46 @@ def test_of_a_project_by_its_manifest(binary_base: Path, tmp_path: Path) -> None
         ("kubernetes", "pvc://Claim_1/x", (), "expected pvc://CLAIM"),
         ("kubernetes", "pvc://claim", ("--memory", "much"), "--memory: got 'much'; expected a quantity"),
         ("kubernetes", "pvc://claim", ("--replicas", "9"), "got 6 replicas at most and 9 at least"),
+        ("kubernetes", "pvc://", (), "expected pvc://CLAIM"),
+        ("kubernetes", "pvc://claim/../x", (), "without .."),
+        ("kubernetes", "gs://", (), "expected gs://BUCKET/FOLDER"),
+        ("kserve", "s3:///tips", (), "expected s3://BUCKET/FOLDER"),
+        ("kubernetes", "pvc://claim", ("--cpu", "0"), "--cpu: got '0'; expected more than 0"),
+        ("kubernetes", "pvc://claim", ("--memory", "2"), "--memory: got '2'; expected at least 1Mi"),
+        ("kubernetes", "pvc://claim", ("--memory", "500m"), "--memory: got '500m'; expected at least 1Mi"),
+        ("kubernetes", "pvc://claim", ("--namespace", "My NS"), "--namespace: got 'My NS'"),
+        ("kubernetes", "pvc://claim", ("--service-account", "A b"), "--service-account: got 'A b'"),
+        ("compose", "/models", ("--image", ""), "--image: got ''"),
+        ("compose", "/models", ("--image", "a image"), "--image: got 'a image'"),
     ],
 )
 def test_mistakes(tmp_path: Path, target: str, store: str, more: tuple[str, ...], message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)):
         render(tmp_path, target, store, *more)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "folder"])
+def test_where_no_folder_can_be(tmp_path: Path, out: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder" / "compose.yaml").mkdir(parents=True)
+    with pytest.raises(UserError, match="cannot write"):
+        run("render", "--to", "compose", "--name", "tips", "--store", "/m", "--out", str(tmp_path / out))
+
+
+def test_a_store_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="no model to serve") as raised:
+        run("render", "--to", "kubernetes", "--store", "pvc://models/tips")
+    assert "--name" in raised.value.fix
+
+
+def test_a_label_given_twice(tmp_path: Path) -> None:
+    (tmp_path / "models.config").write_text(
+        'model_config_list { config { name: "tips" base_path: "/m" model_platform: "tensorflow" } }'
+    )
+    with pytest.raises(UserError, match="label stable is given twice"):
+        run("label", "stable=1", "stable=2", "--config", str(tmp_path / "models.config"))
 
 
 def test_names_that_kubernetes_takes() -> None:

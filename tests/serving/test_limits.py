@@ -23,7 +23,9 @@ from serve_process import Running, serving
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from components.errors import UserError
+from pipeline.cli import loadtest
 from pipeline.cli.serve import command
+from serving.grpc_client import GrpcClient
 
 TOKEN = "s3cret-token"
 TIPS = "/v1/models/tips"
@@ -124,6 +126,30 @@ def test_grpc_with_tls_and_token(limited: Running, pem: Path) -> None:
         assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
         answer = stub.Predict(request, timeout=20, metadata=[("authorization", f"Bearer {TOKEN}")])
     assert tf.make_ndarray(answer.outputs["y"]).tolist() == [0]
+
+
+@pytest.mark.parametrize("over", ["rest", "grpc"])
+def test_commands_over_tls(limited: Running, pem: Path, over: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = limited.url.replace("127.0.0.1", "localhost") + TIPS
+    place = ("--grpc", limited.grpc.replace("127.0.0.1", "localhost")) if over == "grpc" else ()
+    monkeypatch.setenv("HEADRACE_SERVE_TOKEN", TOKEN)
+    given = ["--url", url, *place, "--clients", "1", "--requests", "20", "--json"]
+    refused = CliRunner().invoke(loadtest.command, given).exception
+    assert isinstance(refused, UserError)
+    assert "certificate" in refused.what
+    assert "SSL_CERT_FILE" in refused.fix
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem / "cert.pem"))
+    result = CliRunner().invoke(loadtest.command, given)
+    assert json.loads(result.stdout)["codes"] == {"200": 20}, result.output
+
+
+def test_the_grpc_client_trusts_the_same_authorities(
+    limited: Running, pem: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem / "cert.pem"))
+    place = limited.grpc.replace("127.0.0.1", "localhost")
+    with GrpcClient(place, "tips", token=TOKEN, tls=True) as client:
+        assert client.predict([{"hour": 1}])[0].predicted_class
 
 
 def test_too_large(limited: Running, pem: Path) -> None:

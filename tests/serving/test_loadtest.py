@@ -80,6 +80,7 @@ def test_mistakes(server: Running, tmp_path: Path) -> None:
     url = f"{server.url}/v1/models/tips"
     for arguments, message in (
         (("--url", "http://127.0.0.1:9/v1/models/tips"), "no server answers"),
+        (("--url", url, "--grpc", "127.0.0.1:9"), "127.0.0.1:9: no server answers: "),
         (("--url", f"{server.url}/v1/models/foo"), "HTTP 404"),
         (("--url", url, "--rows", str(empty)), "there is no row"),
         ((str(tmp_path),), "no model to serve"),

@@ -89,7 +89,16 @@ def test_a_row_by_hand_in_chromium(server: Running, tmp_path: Path) -> None:
 
         await page.value(fill("hour", "ten"))
         await page.value("document.querySelector('article form').requestSubmit()")
-        assert "JSON Parse error" in await page.until("document.querySelector('.result .error')?.textContent")
+        said = await page.until("document.querySelector('.result .error')?.textContent")
+        assert said == "hour: got ten; expected a whole number (int64)"
+        for typed in ("-3", "9007199254740993"):
+            await page.value(fill("hour", typed))
+            await page.value("document.querySelector('article form').requestSubmit()")
+            await page.until("!document.querySelector('.result .error')")
+        await page.value(fill("trip_miles", "6,5"))
+        await page.value("document.querySelector('article form').requestSubmit()")
+        said = await page.until("document.querySelector('.result .error')?.textContent")
+        assert said == "trip_miles: got 6,5; expected a number (float)"
         assert all(url.startswith((server.url, "data:")) for url in page.requests), page.requests
         assert all("400 (Bad Request)" in error for error in page.errors), page.errors
 

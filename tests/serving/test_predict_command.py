@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -103,6 +104,7 @@ BAD_ROWS = {
     "no object": ("[1]", "item 1 is 1; expected a JSON object"),
     "no row": ("hour\n", "there is no row"),
     "nothing": ("", "there is no row"),
+    "other columns": ("foo;hour\n1;2\n", "no column is one that the model takes: received foo;hour; "),
 }  # fmt: skip
 
 
@@ -111,6 +113,21 @@ def test_bad_rows(server: Running, case: str) -> None:
     text, message = BAD_ROWS[case]
     with pytest.raises(UserError, match=re.escape(message)):
         run("--rows", "-", "--url", f"{server.url}/v1/models/tips", stdin=text)
+
+
+def test_files_that_are_no_rows(server: Running, tmp_path: Path) -> None:
+    packed = gzip.compress(b"hour\n1\n")
+    for name, content, message, fix in (
+        ("a.csv.gz", packed, "compressed by gzip", "gzip -dc"),
+        ("a.csv.zst", b"\x28\xb5\x2f\xfd...", "compressed by zstd", "zstd -dc"),
+        ("a.jsonl", b"\n", "there is no row", "write one JSON object a line"),
+        ("a.parquet", b"", "there is no row", "write a table with at least one row"),
+        ("a.csv", b"hour\n", "there is no row", "give a header and at least one row"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UserError, match=message) as raised:
+            run("--rows", str(tmp_path / name), "--url", f"{server.url}/v1/models/tips")
+        assert fix in raised.value.fix
 
 
 def test_other_mistakes(server: Running, tmp_path: Path) -> None:

@@ -89,6 +89,28 @@ def test_the_list(binary_base: Path, yes_version: Path, tmp_path: Path) -> None:
     assert states(str(base)) == {18: "rolled back", 17: "served"}
 
 
+def test_a_version_that_no_server_can_load(binary_base: Path, tmp_path: Path) -> None:
+    base = tmp_path / "tips"
+    shutil.copytree(binary_base / "17", base / "17")
+    (base / "18").mkdir()
+    (base / "18" / "saved_model.pb").write_bytes(b"broken")
+    with serving(tmp_path, str(base)) as server:
+        assert states(str(base), "--url", server.url) == {18: "failed", 17: "served"}
+        said = run(versions.command, str(base), "--url", server.url).stderr
+    assert said.startswith("version 18 is not served: cannot load this SavedModel")
+
+
+def test_a_folder_that_is_no_version(binary_base: Path, tmp_path: Path) -> None:
+    base = tmp_path / "tips"
+    for number in ("17", "19"):
+        shutil.copytree(binary_base / "17", base / number)
+    (base / "18").mkdir()
+    assert states(str(base)) == {19: "served", 17: "kept"}
+    done = run(rollback.command, str(base)).stdout
+    assert done == "version 17 is the newest now; versions 18, 19 moved to .rolled_back/\n"
+    assert states(str(base)) == {19: "rolled back", 17: "served"}
+
+
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [

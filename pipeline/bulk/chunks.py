@@ -13,9 +13,9 @@ from itertools import chain, islice
 from typing import IO, Any
 
 from components.errors import UserError
-from pipeline.cli.rows import PARQUET_MAGIC, parquet_rows
+from pipeline.cli.rows import PARQUET_MAGIC, compression, parquet_rows
 from serving.errors import ServingError
-from serving.row_files import BOM, csv_header, csv_reader, csv_row, parse_row
+from serving.row_files import BOM, PLAIN, Csv, parse_row
 
 Row = dict[str, Any]
 
@@ -46,11 +46,13 @@ class RowFile:
       path: of the file.
       kind: csv, jsonl or parquet.
       names: of the columns of CSV.
+      form: how CSV is written.
     """
 
     path: str
     kind: str
     names: tuple[str, ...] = ()
+    form: Csv = PLAIN
 
     def chunks(self, rows: int, limit: int | None = None) -> list[Chunk]:
         """The file in chunks of so many rows; whole row groups of Parquet."""
@@ -76,6 +78,8 @@ class RowFile:
         with open(self.path, "rb") as stream:
             stream.seek(chunk.start)
             lines = _until(stream, chunk.end)
+            if not chunk.start:
+                lines = chain([next(lines, b"").removeprefix(BOM)], lines)
             read = self._csv_rows if self.kind == "csv" else _json_rows
             yield from read(lines, chunk.first)
 
@@ -87,14 +91,15 @@ class RowFile:
             nonlocal at
             for line in stream:
                 at += len(line)
-                yield line.decode("utf-8", "replace")
+                yield line.decode(self.form.encoding if self.kind == "csv" else "utf-8", "replace")
 
         if self.kind == "jsonl":
             yield 0
             yield from (at for line in lines() if line.strip())
             return
-        records = _records(csv_reader(lines(), self.path))
-        next((cells for cells in records if cells), None)  # the header
+        records = _records(self.form.reader(lines(), self.path))
+        if self.form.header:
+            next((cells for cells in records if cells), None)
         yield at
         yield from (at for cells in records if cells)
 
@@ -105,29 +110,29 @@ class RowFile:
             nonlocal broken
             for line in lines:
                 try:
-                    yield line.decode()
+                    yield line.decode(self.form.encoding)
                 except UnicodeDecodeError:
                     broken = True
-                    yield line.decode("utf-8", "replace")
+                    yield line.decode(self.form.encoding, "replace")
 
         names, number = list(self.names), first
-        for cells in _records(csv_reader(decoded(), self.path)):
+        for cells in _records(self.form.reader(decoded(), self.path)):
             if not cells:
                 continue
             try:
                 if isinstance(cells, csv.Error):
                     raise ServingError(f"not valid CSV: {cells}", f"row {number}")
                 if broken:
-                    raise ServingError("not UTF-8 text", f"row {number}")
-                yield csv_row(names, cells, number, self.path)
+                    raise ServingError(f"not {self.form.encoding.upper()} text", f"row {number}")
+                yield self.form.row(names, cells, number, self.path, self.path)
             except ServingError as error:
                 yield error
             broken = False
             number += 1
 
 
-def open_rows(path: str) -> RowFile:
-    """The file, by what it begins with.
+def open_rows(path: str, form: Csv = PLAIN) -> RowFile:
+    """The file, by what it begins with; `form` says how CSV is written.
 
     Raises:
       UserError: it cannot be read, or only whole.
@@ -138,6 +143,12 @@ def open_rows(path: str) -> RowFile:
             head = stream.read(len(PARQUET_MAGIC))
             if head == PARQUET_MAGIC:
                 return RowFile(path, "parquet")
+            if compression(head):
+                raise UserError(
+                    f"it is compressed by {compression(head)}, and can only be read from its start",
+                    where=path,
+                    fix="unpack it, or leave Beam out",
+                )
             stream.seek(0)
             start = next((line for line in stream if line.removeprefix(BOM).strip()), b"")
             kind = start.removeprefix(BOM).lstrip()[:1]
@@ -148,9 +159,10 @@ def open_rows(path: str) -> RowFile:
             if kind == b"{":
                 return RowFile(path, "jsonl")
             stream.seek(0)
-            lines = (line.decode("utf-8", "replace") for line in stream)
-            reader = csv_reader(chain([next(lines, "").removeprefix("\ufeff")], lines), path)
-            return RowFile(path, "csv", tuple(csv_header(reader, path)))
+            lines = chain([next(stream, b"").removeprefix(BOM)], stream)
+            reader = form.reader((line.decode(form.encoding, "replace") for line in lines), path)
+            first: list[str] = next((cells for cells in reader if cells), [])
+            return RowFile(path, "csv", tuple(form.columns(first, path)), form)
     except csv.Error as error:
         raise UserError(f"not valid CSV: {error}", where=path) from error
     except OSError as error:

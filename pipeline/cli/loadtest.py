@@ -15,7 +15,7 @@ import click
 from components.errors import UserError
 from pipeline.cli.model_path import find_model, newest_manifest
 from pipeline.cli.options import home_option, json_option
-from pipeline.cli.rows import no_row, read_given
+from pipeline.cli.rows import form_of, no_row, read_given
 from pipeline.cli.serve_options import token_option
 from pipeline.exit_codes import FAILED
 from serving.errors import ServingError
@@ -92,8 +92,11 @@ def command(
     try:
         token = token_of(token_file)
         load = Load(clients=clients, seconds=seconds, requests=requests)
+        rows = list(islice(read_given(file, form_of(path, home)), _BODIES * batch)) if file else [{}]
+        if not rows:
+            raise no_row(str(file))
         with _server(path, home, url, grpc, over, name) as (address, place, model):
-            measured = _measure(address, place, model, file, batch, load, token)
+            measured = _measure(address, place, model, rows, file or "", batch, load, token)
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
     _tell(measured, as_json)
@@ -125,7 +128,14 @@ def _server(
 
 
 def _measure(
-    address: str, place: str, model: str, file: str | None, batch: int, load: Any, token: str
+    address: str,
+    place: str,
+    model: str,
+    rows: list[dict[str, Any]],
+    source: str,
+    batch: int,
+    load: Any,
+    token: str,
 ) -> Measured:
     from serving.client import Client
     from serving.load_test import grpc_load, rest_load
@@ -133,12 +143,9 @@ def _measure(
     from serving.signature import RAW_SIGNATURE
 
     inputs = Client(address, model, token=token).inputs()
-    rows: list[dict[str, Any]] = list(islice(read_given(file), _BODIES * batch)) if file else [{}]
-    if not rows:
-        raise no_row(str(file))
     starts = range(0, max(1, len(rows) - batch + 1), batch)
     parts = [[rows[(start + index) % len(rows)] for index in range(batch)] for start in starts]
-    columns = [to_columns(part, inputs, source=file or "").values for part in parts]
+    columns = [to_columns(part, inputs, source=source).values for part in parts]
     if place:
         from serving.grpc_client import predict_request
 

@@ -15,12 +15,13 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from components.errors import UserError
+from pipeline.bulk.chunks import open_rows
 from pipeline.cli.image_cells import with_images
 from pipeline.cli.model_path import ModelPath, find_model, newest_manifest
 from pipeline.cli.model_url import as_folder
 from pipeline.cli.options import home_option
 from pipeline.cli.predict_bulk import LARGE_MB, BulkOptions, predict_in_bulk
-from pipeline.cli.rows import no_row, read_given
+from pipeline.cli.rows import form_of, no_row, read_given
 from pipeline.cli.serve_options import token_of, token_option
 from serving.errors import ServingError
 from serving.manifest import Manifest
@@ -90,6 +91,7 @@ def command(
     PATH is a project, a data file that was run without one, a folder of version directories or its URL, or
     one version directory. [default: .]
 
+    CSV is read as the project's data section says: delimiter, quote, encoding, header, names and missing.
     A cell of an image column is the path of a file, relative to the FILE of rows, or {"b64": "BYTES"}.
     Columns that the rows lack are missing values; columns that the model does not know are ignored.
 
@@ -108,9 +110,10 @@ def command(
             assert out
             with as_folder(path, home) as here:
                 args, found = bulk.args(path, home), find_model(here, home)
-                predict_in_bulk(found, file, out, limit, args, bulk.skip_bad)
+                in_parts = open_rows(file, form_of(path, home))
+                predict_in_bulk(found, in_parts, out, limit, args, bulk.skip_bad)
             return
-        rows = islice(_rows(file, literals), limit)
+        rows = islice(_rows(file, literals, path, home), limit)
         first = next(rows, None)  # a mistake in the file shows before a model is loaded
         if first is None:
             raise no_row(file or "--row")
@@ -128,13 +131,15 @@ def command(
         raise UserError(error.what, where=error.where, fix=error.fix) from error
 
 
-def _rows(file: str | None, literals: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _rows(
+    file: str | None, literals: Iterable[str], path: Path, home: str | None
+) -> Iterator[dict[str, Any]]:
     from serving.row_files import parse_row
 
     for literal in literals:
         yield parse_row(literal, "--row")
     if file:
-        yield from read_given(file)
+        yield from read_given(file, form_of(path, home))
 
 
 def _load_here(path: Path, home: str | None) -> tuple[_Answerer, str, list[str]]:

@@ -8,13 +8,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from components.errors import UserError
+from pipeline.bulk.chunks import RowFile
 from pipeline.cli.model_path import ModelPath, is_project
 from pipeline.cli.rows import no_row
 from serving.manifest import read_manifest
+from serving.rows import Columns, check_known
 from serving.versions import is_version_directory, list_versions, version_number
 
 LARGE_MB = 256  # from here on a file is answered by Beam, whose import takes seconds
@@ -67,17 +70,19 @@ class BulkOptions:
 
 
 def predict_in_bulk(
-    found: ModelPath, file: str, out: str, limit: int | None, beam_args: Sequence[str], skip_bad: bool
+    found: ModelPath, rows: RowFile, out: str, limit: int | None, beam_args: Sequence[str], skip_bad: bool
 ) -> None:
     """Answers the rows of a file into shards beside `out`, and says how many, and which were left out."""
-    from pipeline.bulk.chunks import open_rows
     from pipeline.cli.answer_files import check_name
     from pipeline.cli.predict import say_differences
 
     check_name(out)
     version = found.path if is_version_directory(found.path) else list_versions(found.path)[0].path
     manifest = read_manifest(version)
-    rows = open_rows(file)
+    if manifest and rows.names:  # before Beam, whose workers see a part each
+        known: dict[str, list[Any]] = {name: [] for name in manifest.features}
+        absent, ignored = known.keys() - set(rows.names), set(rows.names) - known.keys()
+        check_known(Columns(known, absent, ignored), rows.path)
 
     # Google's clients warn of Python's age, here and in workers, and Beam of what nobody asked for.
     warnings.simplefilter("ignore", FutureWarning)
@@ -89,7 +94,7 @@ def predict_in_bulk(
     job = Job(rows, version.resolve(), version_number(version.name) or 1, tuple(images), Path(out).absolute())
     shards, total = answer_file(job, beam_args=beam_args, limit=limit, skip_bad=skip_bad)
     if not shards:
-        raise no_row(file)
+        raise no_row(rows.path)
     say_differences(total.absent, total.ignored, manifest.label if manifest else found.label)
     if total.bad:
         click.echo(f"{said_of_bad(total)}; left out", err=True)

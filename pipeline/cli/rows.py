@@ -1,20 +1,49 @@
-"""The rows that a person gives to a command: a CSV, JSON Lines or Parquet file, or standard input."""
+"""The rows that a person gives to a command: a CSV, JSON Lines or Parquet file, or standard input.
+
+CSV is read as the `data` section of the project says.
+"""
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from components.errors import UserError
+from serving.row_files import PLAIN, Csv, read_rows
+
+if TYPE_CHECKING:
+    from components.example_gen.config import DataConfig
 
 PARQUET_MAGIC = b"PAR1"
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}  # as Arrow names them
 _PARQUET_ROWS = 4096  # at a time in memory
 
 
-def read_given(file: str) -> Iterator[dict[str, Any]]:
+def form_of(path: Path, home: str | None) -> Csv:
+    """How the project of PATH writes CSV; for a path that is no project, how `data` does without keys."""
+    from components.example_gen.config import DataConfig
+    from pipeline.cli.model_path import is_project
+    from pipeline.config import load_config
+
+    return _form(load_config(path, home=home).data if is_project(path) else DataConfig(source="-"))
+
+
+def _form(data: DataConfig) -> Csv:
+    encoding = data.encoding or "utf-8"
+    if "\n".encode(encoding) != b"\n":
+        encoding = "utf-8"  # UTF-16 and its like have no lines of bytes: such rows are refused as not UTF-8
+    return Csv(data.delimiter or "", data.quote, encoding, data.header, data.names, frozenset(data.missing))
+
+
+def compression(head: bytes) -> str:
+    """What compressed a file that begins so; "" for nothing that is known."""
+    return next((name for magic, name in _COMPRESSED.items() if head.startswith(magic)), "")
+
+
+def read_given(file: str, form: Csv = PLAIN) -> Iterator[dict[str, Any]]:
     """The rows of a CSV, JSON Lines or Parquet file, or of standard input for `-`, one after the other.
 
     Cells of Parquet are what ingest makes of them: moments as ISO text, decimals as numbers.
@@ -23,26 +52,27 @@ def read_given(file: str) -> Iterator[dict[str, Any]]:
       UserError: the file cannot be read.
       ServingError: a row cannot be.
     """
-    from serving.row_files import read_rows
-
     if file == "-":
-        yield from read_rows(sys.stdin.buffer, "stdin")
+        yield from read_rows(sys.stdin.buffer, "stdin", form)
         return
     try:
         with open(file, "rb") as stream:
             start = stream.read(len(PARQUET_MAGIC))
-            is_parquet = start == PARQUET_MAGIC
-            for magic, program in _COMPRESSED.items():
-                if start.startswith(magic):
-                    raise UserError(
-                        f"it is compressed by {program}; expected CSV, JSON Lines or Parquet",
-                        where=file,
-                        fix=f"unpack it, or let {program} -dc {file} write to `--rows -`",
-                    )
             stream.seek(0)
-            yield from parquet_rows(stream, file) if is_parquet else read_rows(stream, file)
-    except OSError as error:
-        raise UserError(f"cannot read it: {error.strerror or error}", where=file) from error
+            if start == PARQUET_MAGIC:
+                yield from parquet_rows(stream, file)
+            elif compression(start):
+                yield from read_rows(_unpacked(stream, compression(start)), file, form)
+            else:
+                yield from read_rows(stream, file, form)
+    except (OSError, EOFError) as error:
+        raise UserError(f"cannot read it: {getattr(error, 'strerror', None) or error}", where=file) from error
+
+
+def _unpacked(stream: Any, by: str) -> IO[bytes]:
+    import pyarrow as pa
+
+    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(stream), by))
 
 
 def no_row(file: str) -> UserError:

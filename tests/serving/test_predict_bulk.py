@@ -16,6 +16,7 @@ from pipeline.cli import predict_bulk
 from pipeline.cli.predict import command
 from pipeline.cli.rows import read_given
 from serving.errors import ServingError
+from serving.row_files import Csv
 
 QUOTED = (
     "\ufeffcompany,hour,note\r\n\r\nBlue,1,\"two\r\nlines, and a \"\"quote\"\"\"\r\n\nRed,,5\" pipe\n"
@@ -43,6 +44,20 @@ def test_rows_are_those_of_the_whole_file_however_it_is_cut(tmp_path: Path) -> N
                 1 + sum(chunk.rows for chunk in chunks[:number]) for number in range(len(chunks))
             ]
         assert [row for chunk in rows.chunks(2, limit=3) for row in rows.read(chunk)] == whole[:3]
+
+
+def test_csv_as_a_project_writes_it(tmp_path: Path) -> None:
+    form = Csv(";", "'", "latin-1", header=False, names=("company", "hour"), missing=frozenset({"?"}))
+    path = tmp_path / "a.csv"
+    path.write_bytes("Zoë;?\n'Blue;\n\n';2\n ? ;3\n".encode("latin-1"))
+    whole, rows = list(read_given(str(path), form)), open_rows(str(path), form)
+    assert whole == [
+        {"company": "Zoë", "hour": None},
+        {"company": "Blue;\n\n", "hour": "2"},
+        {"company": None, "hour": "3"},
+    ]
+    for size in (1, 2, 9):
+        assert [row for chunk in rows.chunks(size) for row in rows.read(chunk)] == whole
 
 
 def test_rows_that_cannot_be_read_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -115,11 +115,35 @@ def test_bad_rows(server: Running, case: str) -> None:
         run("--rows", "-", "--url", f"{server.url}/v1/models/tips", stdin=text)
 
 
+def test_csv_as_the_project_writes_it(binary_base: Path, tmp_path: Path) -> None:
+    """Cells that were missing in training are no words of their own here."""
+    (tmp_path / "pipeline.yaml").write_text(
+        "data: {source: rows.csv, delimiter: ';', encoding: latin-1, quote: \"'\", missing: ['', '?']}\n"
+        f"label: tipped\npush: {{to: {json.dumps(str(binary_base))}}}\n"
+    )
+    rows = tmp_path / "rows.csv.gz"
+    text = "company; hour;trip_miles\nZoë;?;5.5\n'Blue;';10; ? \n?;;7\n"
+    rows.write_bytes(gzip.compress(text.encode("latin-1")))
+    said = run(str(tmp_path), "--rows", str(rows), "--json")
+    same = [
+        {"company": "Zoë", "trip_miles": 5.5},
+        {"company": "Blue;", "hour": 10},
+        {"trip_miles": 7},
+    ]
+    literals = [word for row in same for word in ("--row", json.dumps(row))]
+    assert said.stdout == run(str(tmp_path), *literals, "--json").stdout
+    assert said.stderr == "missing in the rows, taken as missing values: pickup_zone\n"
+
+    plain = tmp_path / "plain.csv"
+    plain.write_text("company,hour\nBlue,NA\n")
+    out = run(str(binary_base), "--rows", str(plain), "--json").stdout
+    assert out == run(str(binary_base), "--row", '{"company": "Blue"}', "--json").stdout
+
+
 def test_files_that_are_no_rows(server: Running, tmp_path: Path) -> None:
-    packed = gzip.compress(b"hour\n1\n")
     for name, content, message, fix in (
-        ("a.csv.gz", packed, "compressed by gzip", "gzip -dc"),
-        ("a.csv.zst", b"\x28\xb5\x2f\xfd...", "compressed by zstd", "zstd -dc"),
+        ("a.csv.gz", gzip.compress(b"hour\n1\n")[:-9], "cannot read it: ", ""),
+        ("a.csv.zst", b"\x28\xb5\x2f\xfd...", "cannot read it: ", ""),
         ("a.jsonl", b"\n", "there is no row", "write one JSON object a line"),
         ("a.parquet", b"", "there is no row", "write a table with at least one row"),
         ("a.csv", b"hour\n", "there is no row", "give a header and at least one row"),

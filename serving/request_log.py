@@ -19,6 +19,7 @@ log = logging.getLogger("serving")
 _WAITING = 1000  # records that may wait for the disk
 _A_FILE = 100_000  # records
 _A_FILE_SECONDS = 3600.0
+_FLUSH_SECONDS = 5.0  # what a killed server loses
 _END = ".tfrecord.gz"
 
 
@@ -26,8 +27,8 @@ class RequestLog:
     """Writes a sample of the requests to files in a folder.
 
     A file is named `requests-TIME-PID-NUMBER.tfrecord.gz` and appears whole, when it is full, an hour old, or
-    the server stops; until then its name ends with `.part`. What the disk cannot keep up with is dropped
-    and counted: a log never delays an answer.
+    the server stops; until then its name ends with `.part`, and it is written every few seconds. What the
+    disk cannot keep up with is dropped and counted: a log never delays an answer.
 
     Args:
       folder: where the files go.
@@ -92,18 +93,25 @@ class RequestLog:
 
         part = path.with_name(path.name + ".part")
         deadline = time.monotonic() + _A_FILE_SECONDS
-        make: Callable[[], Any] | None = first
         with tf.io.TFRecordWriter(str(part), tf.io.TFRecordOptions(compression_type="GZIP")) as writer:
-            for _ in range(_A_FILE):
-                if make is None:
-                    break
-                writer.write(make().SerializeToString())
-                try:
-                    make = self._records.get(timeout=max(0.0, deadline - time.monotonic()))
-                except queue.Empty:
-                    break
-            else:
-                if make is not None:
-                    writer.write(make().SerializeToString())
+            writer.write(first().SerializeToString())
+            ended = self._fill(writer, deadline)
         part.rename(path)
-        return make is None
+        return ended
+
+    def _fill(self, writer: Any, deadline: float) -> bool:
+        """Writes what comes, until the file is full or old or the server stops; whether it does."""
+        count, on_disk, flushed = 1, 0, time.monotonic()
+        while count < _A_FILE and (now := time.monotonic()) < deadline:
+            if count > on_disk and now - flushed >= _FLUSH_SECONDS:
+                writer.flush()
+                on_disk, flushed = count, now
+            try:
+                make = self._records.get(timeout=min(_FLUSH_SECONDS, deadline - now))
+            except queue.Empty:
+                continue
+            if make is None:
+                return True
+            writer.write(make().SerializeToString())
+            count += 1
+        return False

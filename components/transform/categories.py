@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from components.transform.columns import as_float, as_text
+from components.transform.columns import as_float, as_text, finite
 from components.transform.config import (
     BooleanFeature,
     CategoriesFeature,
@@ -67,7 +67,7 @@ def _filled(column: tf.SparseTensor, config: CategoryFeature) -> tf.Tensor:
 
 def boolean(column: tf.SparseTensor, config: BooleanFeature) -> tf.Tensor:
     """1.0 or 0.0, float32 [batch, 1]."""
-    value = as_float(column)
+    value = finite(as_float(column))
     if config.impute == "most_frequent":
         fill = tf.cast(tft.mean(value) >= 0.5, tf.float32)
     else:

@@ -14,10 +14,10 @@ def dense(column: tf.SparseTensor, default: Any) -> tf.Tensor:
 
 
 def as_texts(column: tf.SparseTensor) -> tf.SparseTensor:
-    """The values as strings: numbers as they are written, NaN as an empty one, which is missing."""
+    """The values as strings: numbers as they are written; NaN and infinity as "", which is missing."""
     values = column.values
     if column.dtype == tf.float32:
-        values = tf.where(tf.math.is_nan(values), "", tf.strings.as_string(values))
+        values = tf.where(tf.math.is_finite(values), tf.strings.as_string(values), "")
     elif column.dtype != tf.string:
         values = tf.strings.as_string(values)
     return tf.SparseTensor(column.indices, values, column.dense_shape)
@@ -33,6 +33,11 @@ def as_float(column: tf.SparseTensor) -> tf.Tensor:
     """Float32 [batch, 1], NaN where a row has no value."""
     values = tf.cast(column.values, tf.float32)
     return dense(tf.SparseTensor(column.indices, values, column.dense_shape), float("nan"))
+
+
+def finite(values: tf.Tensor) -> tf.Tensor:
+    """Infinity as NaN, which is missing: ingest leaves neither in the rows that train a model."""
+    return tf.where(tf.math.is_finite(values), values, float("nan"))
 
 
 def padded(column: tf.SparseTensor, length: int, default: Any) -> tf.Tensor:

@@ -7,7 +7,7 @@ import tensorflow_transform as tft
 
 from components.transform import numeric
 from components.transform.categories import ids
-from components.transform.columns import as_texts, log_count, padded
+from components.transform.columns import as_texts, finite, log_count, padded
 from components.transform.config import CategoriesFeature, NumbersFeature
 from components.transform.plan import ModelInput, count_name, input_name
 from components.transform.vocabularies import Vocabulary
@@ -21,9 +21,9 @@ def numbers_inputs(name: str, config: NumbersFeature) -> tuple[ModelInput, ...]:
 
 
 def numbers(name: str, column: tf.SparseTensor, config: NumbersFeature) -> dict[str, tf.Tensor]:
-    """Float32 [batch, length] and [batch, 1]. NaN in a list counts as 0 after scaling, too."""
+    """Float32 [batch, length] and [batch, 1]. NaN and infinity in a list count as 0 after scaling, too."""
     assert config.length
-    values = tf.SparseTensor(column.indices, tf.cast(column.values, tf.float32), column.dense_shape)
+    values = tf.SparseTensor(column.indices, finite(tf.cast(column.values, tf.float32)), column.dense_shape)
     matrix = padded(values, config.length, float("nan"))
     places = config.length if config.by_place else 1
     scaled = numeric.scaled(tf.reshape(matrix, [-1, places]), [config] * places)

@@ -13,7 +13,7 @@ from typing import TypeVar
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from components.transform.columns import as_float, log1p
+from components.transform.columns import as_float, finite, log1p
 from components.transform.config import NumbersFeature, NumericFeature
 from components.transform.most_frequent import most_frequent
 from components.transform.plan import ModelInput, bucket_name, input_name, missing_name
@@ -42,7 +42,7 @@ def outputs(columns: Mapping[str, tuple[tf.SparseTensor, NumericFeature]]) -> di
     if not columns:
         return {}
     names, configs = list(columns), [config for _, config in columns.values()]
-    raw = _clip(tf.concat([as_float(column) for column, _ in columns.values()], axis=1), configs)
+    raw = _clip(finite(tf.concat([as_float(column) for column, _ in columns.values()], axis=1)), configs)
     missing = tf.math.is_nan(raw)
     filled = tf.where(missing, _clip(_fill(raw, configs)[None, :], configs), raw)
     scaled = _scale(_log(filled, configs), _log(raw, configs), configs)

@@ -90,6 +90,14 @@ def test_buckets_hold_equal_shares_and_missing_values_have_their_own(served, tra
     assert {tensor.name: tensor.size for tensor in plan.inputs}[name] == 5
 
 
+def test_infinity_is_missing_as_in_training(served):
+    odd = [math.inf, -math.inf, None]
+    for name in ("über", "trip miles", "in/out"):
+        for made in _transform(served, **{name: odd}).values():
+            first, second, missing = made
+            assert first == second == missing, name
+
+
 def test_a_constant_number_is_zero(served):
     answer = _transform(served, same=[4.5, None, 100.0])[input_name("same")]
     assert answer == [0, 0, 0]

@@ -142,9 +142,10 @@ class Client:
                 raise TryAgain(absent) from error
             raise absent from error
         except (OSError, http.client.HTTPException) as error:
-            raise TryAgain(
-                ServingError(f"the connection broke: {error!r}", url, "see the server's log")
-            ) from error
+            fix = "see the server's log"
+            if url.startswith("http://"):
+                fix += "; one with a certificate is asked with https://"
+            raise TryAgain(ServingError(f"the connection broke: {error!r}", url, fix)) from error
         except ValueError as error:
             raise ServingError(f"the answer is not JSON: {error}", url, "is it a model server?") from error
 

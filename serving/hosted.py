@@ -94,8 +94,8 @@ class HostedModel:
             )
         if not self.policy.choose(versions)[0]:
             raise ServingError(
-                f"none of the versions {', '.join(map(str, self.policy.versions))} is here; "
-                f"there are {', '.join(str(version.number) for version in versions)}",
+                f"the policy asks for {', '.join(map(str, self.policy.versions))}; "
+                f"received {', '.join(str(version.number) for version in versions)}",
                 str(self.path),
                 "mend the version policy",
             )

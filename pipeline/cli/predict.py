@@ -126,7 +126,7 @@ def command(
         with _writer(out, as_json) as write:
             count = _answer(answerer, given, label, file or "--row", write)
         if out:
-            click.echo(f"{count:,} answers in {out}", err=True)
+            click.echo(f"{count:,} answer{'' if count == 1 else 's'} in {out}", err=True)
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
 

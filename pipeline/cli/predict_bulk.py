@@ -100,4 +100,4 @@ def predict_in_bulk(
         click.echo(f"{said_of_bad(total)}; left out", err=True)
     first = Path(out).with_name(shards[0].name)
     where = f"{len(shards)} files: {first} …" if len(shards) > 1 else first
-    click.echo(f"{total.answered:,} answers in {where}", err=True)
+    click.echo(f"{total.answered:,} answer{'' if total.answered == 1 else 's'} in {where}", err=True)

@@ -89,7 +89,7 @@ def command(path: Path, name: str, versions: Any, labels: Any, home: str | None,
         with ExitStack() as stack:
             models, file = _models(path, name, versions, labels, home, stack, given["poll_seconds"])
             options = _options(models, file, given)
-            run_server(options, on_ready=lambda ready: _greet(ready, bool(options.token)))
+            run_server(options, on_ready=lambda ready: _greet(ready, options))
     except ServingError as error:
         raise UserError(error.what, where=error.where, fix=error.fix) from error
 
@@ -157,7 +157,7 @@ def _options(models: list[ModelConfig], file: Path | None, given: dict[str, Any]
     )
 
 
-def _greet(ready: Ready, token: bool) -> None:
+def _greet(ready: Ready, options: ServerOptions) -> None:
     """Says what is served and how to ask it."""
     from urllib.parse import quote
 
@@ -168,12 +168,12 @@ def _greet(ready: Ready, token: bool) -> None:
         click.echo(f"Serving {hosted.name}, version{plural} {numbers}, at {url}")
     click.echo(f"Look at it: {ready.url}/" + (f"   gRPC: {ready.grpc}" if ready.grpc else ""))
     for hosted in ready.models:
-        if call := _curl(hosted, f"{ready.url}/v1/models/{quote(hosted.name)}", token):
+        if call := _curl(hosted, f"{ready.url}/v1/models/{quote(hosted.name)}", options):
             click.echo(f"Try it:\n  {call}")
             return
 
 
-def _curl(hosted: HostedModel, url: str, token: bool) -> str:
+def _curl(hosted: HostedModel, url: str, options: ServerOptions) -> str:
     """A call to paste into a shell, with the model's own features; "" for a model without `serving_raw`."""
     from serving.signature import RAW_SIGNATURE
 
@@ -187,7 +187,9 @@ def _curl(hosted: HostedModel, url: str, token: bool) -> str:
     }
     row |= {name: [row[name]] for name, info in signature.inputs.items() if len(info.shape or ()) == 2}
     body = json.dumps({"signature_name": RAW_SIGNATURE, "instances": [row]}, ensure_ascii=False)
-    header = f'-H "Authorization: Bearer ${TOKEN_VARIABLE}" ' if token else ""
+    header = f'-H "Authorization: Bearer ${TOKEN_VARIABLE}" ' if options.token else ""
+    if options.tls_cert:
+        header = f"--cacert {shlex.quote(str(options.tls_cert))} {header}"
     return f"curl {header}-d {shlex.quote(body)} {shlex.quote(url + ':predict')}"
 
 

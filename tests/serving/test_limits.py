@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
+import shutil
 import socket
 import ssl
+import subprocess
 import threading
 import time
 import urllib.error
@@ -114,6 +117,22 @@ def test_without_the_token(limited: Running, pem: Path) -> None:
     assert TOKEN not in page + limited.err.read_text() + limited.out.read_text()
 
 
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_the_printed_call_over_tls(limited: Running) -> None:
+    printed = limited.out.read_text().splitlines()[-1].strip()
+    assert printed.startswith("curl --cacert ")
+    shell = printed.replace("127.0.0.1", "localhost")  # as the certificate says
+    environment = {**os.environ, "HEADRACE_SERVE_TOKEN": TOKEN, "no_proxy": "localhost"}
+    said = subprocess.run(
+        ["sh", "-c", shell.replace("curl ", "curl -sS ", 1)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(said.stdout)["predictions"][0]["predicted_class"]
+
+
 def test_grpc_with_tls_and_token(limited: Running, pem: Path) -> None:
     request = predict_pb2.PredictRequest()
     request.model_spec.name, request.model_spec.signature_name = "tips", "slow"
@@ -213,7 +232,7 @@ BAD_OPTIONS = {
     ),
     "no token": (["--token-file", "{pem}/x"], "cannot read the token"),
     "token with spaces": (["--token-file", "{pem}/cert.pem"], "expected one word"),
-    "absent version": (["--versions", "3"], "none of the versions 3 is here; there are 17"),
+    "absent version": (["--versions", "3"], "the policy asks for 3; received 17"),
     "absent label": (["--label", "stable=3"], "label to version 3 of model tips, which is not currently"),
     "no models.config": (["--reload-config", "1"], "--reload-config is for a models.config"),
     "log into a file": (["--log-requests", "{pem}/cert.pem"], "cannot write here"),

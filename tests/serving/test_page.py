@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import urllib.request
 from pathlib import Path
 
 import chromium
 import pytest
 from http_calls import call
-from serve_process import Running
+from serve_process import Running, serving, wait_for
 
 from serving.page import page_html
 
@@ -103,3 +104,24 @@ def test_a_row_by_hand_in_chromium(server: Running, tmp_path: Path) -> None:
         assert all("400 (Bad Request)" in error for error in page.errors), page.errors
 
     chromium.visit(server.url + "/", work)
+
+
+@pytest.mark.skipif(chromium.FOUND is None, reason="Chromium is not installed")
+def test_a_version_that_comes_while_the_page_is_open(
+    binary_base: Path, yes_version: Path, tmp_path: Path
+) -> None:
+    base = tmp_path / "tips"
+    shutil.copytree(binary_base, base)
+
+    async def work(page: chromium.Page) -> None:
+        assert await page.until("document.querySelector('.versions td')?.textContent") == "17"
+        await page.value("document.querySelector('[name=trip_miles]').value = '6.5'")
+        shutil.copytree(yes_version, tmp_path / "18")
+        (tmp_path / "18").rename(base / "18")
+        wait_for(lambda: "18" in str(call(f"{server.url}/v1/models/tips")[1]))
+        await page.value("window.dispatchEvent(new Event('focus'))")
+        await page.until("document.querySelector('.versions').innerText.includes('18')")
+        assert await page.value("document.querySelector('[name=trip_miles]').value") == "6.5"
+
+    with serving(tmp_path, str(base), "--poll", "0.2") as server:
+        chromium.visit(server.url + "/", work)

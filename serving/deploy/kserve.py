@@ -6,6 +6,7 @@ from serving.deploy.settings import Deployment
 from serving.deploy.yaml_text import to_yaml
 from serving.errors import ServingError
 
+_SCHEMES = ("pvc", "gs", "s3", "hdfs", "webhdfs", "http", "https")  # KServe, "Storage containers"
 _HEAD = """\
 kubectl apply -f inference-service.yaml
 KServe fetches the folder of versions when a pod starts: after a push or a rollback, change the annotation
@@ -20,6 +21,13 @@ def render(deployment: Deployment) -> dict[str, str]:
             f"got {deployment.store!r}, a folder of this machine, which KServe cannot read",
             "--store",
             "give pvc://CLAIM/FOLDER, or the URL of an object store, such as s3://BUCKET/FOLDER",
+        )
+    scheme = deployment.store.partition("://")[0]
+    if scheme not in _SCHEMES:
+        raise ServingError(
+            f"got {deployment.store!r}; KServe's storage initializer reads {', '.join(_SCHEMES)}",
+            "--store",
+            "put the versions into one of these",
         )
     resources = {"cpu": deployment.cpu, "memory": deployment.memory}
     account = {"serviceAccountName": deployment.service_account} if deployment.service_account else {}

@@ -278,6 +278,7 @@ def test_of_a_project_by_its_manifest(binary_base: Path, tmp_path: Path) -> None
         ("kubernetes", "pvc://claim/../x", (), "without .."),
         ("kubernetes", "gs://", (), "expected gs://BUCKET/FOLDER"),
         ("kserve", "s3:///tips", (), "expected s3://BUCKET/FOLDER"),
+        ("kserve", "ftp://bucket/tips", (), "storage initializer reads pvc, gs, s3"),
         ("kubernetes", "pvc://claim", ("--cpu", "0"), "--cpu: got '0'; expected more than 0"),
         ("kubernetes", "pvc://claim", ("--memory", "2"), "--memory: got '2'; expected at least 1Mi"),
         ("kubernetes", "pvc://claim", ("--memory", "500m"), "--memory: got '500m'; expected at least 1Mi"),

@@ -17,6 +17,7 @@ from components.infra_validator.config import InfraValidateConfig
 from components.infra_validator.engine import GRPC, PULL_SECONDS, REST, Container, ended, flags, run
 
 _FOLDER = "/tmp/model"
+_NOBODY = 65534
 _COMMAND = f'mkdir -p {_FOLDER} && exec tensorflow_model_server "$@"'
 # What a kubelet says of a container that it has given up, or will only try again.
 _HOPELESS = (
@@ -41,11 +42,13 @@ class PodServer(Container):
         self.url, self.grpc = f"http://127.0.0.1:{rest}", f"127.0.0.1:{grpc}"
         # The kubelet ends it when nobody is left to: a step that is killed deletes nothing.
         longest = PULL_SECONDS + 3 * config.max_load_seconds + 1800
-        overrides = {"apiVersion": "v1", "spec": {"activeDeadlineSeconds": int(longest)}}
+        spec = {"activeDeadlineSeconds": int(longest), **_hardened(self._name)}
+        overrides = json.dumps({"apiVersion": "v1", "spec": spec})
         try:
             self._kubectl(
                 *("run", self._name, f"--image={config.image}", "--restart=Never"),
-                *(f"--overrides={json.dumps(overrides)}", "--command", "--"),
+                # Any other type would put the container of the overrides in the place of this one.
+                *("--override-type=strategic", f"--overrides={overrides}", "--command", "--"),
                 *("sh", "-c", _COMMAND, "sh", *flags(name, _FOLDER)),
             )
             self._until_ready()
@@ -118,9 +121,29 @@ class PodServer(Container):
         with contextlib.suppress(RuntimeError, TimeoutError):
             logging.info("server:\n%s", self._kubectl("logs", self._name))
         try:
-            self._kubectl("delete", f"pod/{self._name}", "--wait=false", "--ignore-not-found")
+            # TensorFlow Serving does not handle SIGTERM: without --now it would run for another 30 s.
+            self._kubectl("delete", f"pod/{self._name}", "--now", "--wait=false", "--ignore-not-found")
         except (RuntimeError, TimeoutError) as error:
             logging.warning("pod %s/%s may be left: %s", self._namespace, self._name, error)
+
+
+def _hardened(name: str) -> dict[str, Any]:
+    """What a namespace asks for whose Pod Security is `restricted`; a deployed server runs as the same user."""
+    return {
+        "automountServiceAccountToken": False,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _NOBODY,
+            "runAsGroup": _NOBODY,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [
+            {
+                "name": name,
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+            }
+        ],
+    }
 
 
 def _waiting(status: dict[str, Any]) -> str:

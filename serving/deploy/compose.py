@@ -73,6 +73,9 @@ def _services(deployment: Deployment) -> dict[str, Any]:
         "entrypoint": ["tensorflow_model_server"],
         "command": arguments(CONFIG_FOLDER),
         "user": "65534:65534",
+        # TensorFlow Serving does not handle SIGTERM, and a container's first process has no default for it:
+        # without this, stopping would take the whole grace period.
+        "init": True,
         **hardened,
         "ports": [f"127.0.0.1:{REST_PORT}:{REST_PORT}", f"127.0.0.1:{GRPC_PORT}:{GRPC_PORT}"],
         "volumes": volumes,

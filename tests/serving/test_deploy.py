@@ -167,6 +167,7 @@ COMPOSE = {
                     "entrypoint": _TEXTS,
                     "command": _TEXTS,
                     "user": _TEXT,
+                    "init": {"type": "boolean"},
                     "read_only": {"type": "boolean"},
                     "tmpfs": _TEXTS,
                     "cap_drop": _TEXTS,
@@ -210,6 +211,8 @@ class TestCompose:
         assert all((out / source).exists() for source in sources if source != "prometheus")
         assert service["volumes"] == ["./config:/config:ro", f"{binary_base}:/models/tips:ro"]
         assert service["user"] == "65534:65534"
+        # SIGTERM is not handled by TensorFlow Serving, and a container's first process has no default for it.
+        assert service["init"]
         # The health check itself, against a server that answers.
         _, shell, flag, script = service["healthcheck"]["test"]
         port = server.url.rpartition(":")[2]

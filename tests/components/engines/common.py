@@ -14,7 +14,7 @@ NOT_LOADED = "Failed to start server. Error: Unknown: 1 servable(s) did not beco
 
 def flag(args: list[str], name: str) -> str:
     """The value of --NAME=VALUE."""
-    return next(each.split("=", 1)[1] for each in args if each.startswith(f"--{name}="))
+    return next((each.split("=", 1)[1] for each in args if each.startswith(f"--{name}=")), "")
 
 
 def fail(text: str, code: int = 1) -> NoReturn:

@@ -18,14 +18,42 @@ from common import NOT_LOADED, STATE, fail, flag, free, serve
 
 
 def create(pod: Path, args: list[str]) -> None:
-    assert json.loads(flag(args, "overrides"))["spec"]["activeDeadlineSeconds"] > 0
+    spec = json.loads(flag(args, "overrides"))["spec"]
+    assert spec["activeDeadlineSeconds"] > 0
+    refuse_what_is_not_restricted(pod.name, spec, args)
     pod.mkdir()
     (pod / "flags").write_text(json.dumps(args))
     (pod / "log").write_text("")
     print(f"pod/{pod.name} created")
 
 
-def delete(pod: Path) -> None:
+def refuse_what_is_not_restricted(name: str, spec: dict[str, Any], args: list[str]) -> None:
+    """As a namespace does whose Pod Security is `restricted`; the real one says the same at more length."""
+    # Any other type would put these containers in the place of what the arguments say of them.
+    containers = spec.get("containers", []) if flag(args, "override-type") == "strategic" else []
+    own = next((each["securityContext"] for each in containers if each["name"] == name), {})
+    pod = spec.get("securityContext", {})
+    missing = [
+        what
+        for what, kept in {
+            "allowPrivilegeEscalation != false": own.get("allowPrivilegeEscalation") is False,
+            "unrestricted capabilities": own.get("capabilities") == {"drop": ["ALL"]},
+            "runAsNonRoot != true": pod.get("runAsNonRoot") is True,
+            "seccompProfile": pod.get("seccompProfile") == {"type": "RuntimeDefault"},
+        }.items()
+        if not kept
+    ]
+    if missing:
+        fail(
+            f'Error from server (Forbidden): pods "{name}" is forbidden: violates PodSecurity '
+            f'"restricted:latest": {", ".join(missing)}'
+        )
+
+
+def delete(pod: Path, args: list[str]) -> None:
+    if "--now" not in args:  # then the first process of a container is asked to end, and this one does not
+        print(f'pod "{pod.name}" deleted')
+        return
     if (pod / "pid").exists():
         with contextlib.suppress(ProcessLookupError):
             os.killpg(int((pod / "pid").read_text()), signal.SIGKILL)
@@ -124,7 +152,7 @@ def main(verb: str, args: list[str]) -> None:
     flags = json.loads((pod / "flags").read_text())
     image, log = flag(flags, "image"), (pod / "log").read_text()
     if verb == "delete":
-        delete(pod)
+        delete(pod, args)
     elif verb == "get":
         print(json.dumps({"kind": "Pod", "status": status(image, log)}))
     elif verb == "logs":

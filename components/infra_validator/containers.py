@@ -30,5 +30,5 @@ def start(config: InfraValidateConfig, model: str, name: str) -> Any:
         raise UserError(
             str(error),
             where=f"infra_validate.backend: {config.backend}",
-            fix=f"see that {program} works and infra_validate.image is right, or leave the backend out: it is embedded then",
+            fix=f"see to {program} and infra_validate.image, or leave the backend out: it is embedded then",
         ) from error

@@ -128,7 +128,7 @@ class PodServer(Container):
 
 
 def _hardened(name: str) -> dict[str, Any]:
-    """What a namespace asks for whose Pod Security is `restricted`; a deployed server runs as the same user."""
+    """What a namespace with Pod Security `restricted` asks for; a deployed server runs as the same user."""
     return {
         "automountServiceAccountToken": False,
         "securityContext": {

@@ -242,7 +242,10 @@ def test_an_engine_that_does_not_run_is_said(serving_folder, backend, program, s
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     with pytest.raises(UserError, match=said) as raised:
         start(InfraValidateConfig(backend=backend), str(serving_folder), "m")
-    assert raised.value.fix == f"see that {program} works, or leave the backend out: it is embedded then"
+    assert (
+        raised.value.fix
+        == f"see to {program} and infra_validate.image, or leave the backend out: it is embedded then"
+    )
 
 
 def test_the_trial_server_ends_with_its_step(serving_folder):

@@ -71,7 +71,7 @@ def weights(store):
     (step,) = (step for step in store.steps(store.runs(1)[0].id) if step.name == "Trainer")
     path = path_utils.serving_model_path(step.outputs["model"][0].uri)
     reader = tf.train.load_checkpoint(f"{path}/variables/variables")
-    names = sorted(name for name in reader.get_variable_to_shape_map() if "_model" in name)
+    names = sorted(name for name in reader.get_variable_to_shape_map() if "_weights" in name)
     return {name: reader.get_tensor(name) for name in names}, step
 
 

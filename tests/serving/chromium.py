@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -63,18 +65,20 @@ class Page:
 
 def visit(url: str, work: Callable[[Page], Awaitable[None]]) -> None:
     """Opens a URL in a fresh browser and does the work there."""
-    with tempfile.TemporaryDirectory() as profile:
+    # Its processes may write there to the last.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         log = Path(profile) / "log"
         with open(log, "w") as stderr:
             browser = subprocess.Popen(
                 [str(FOUND), *_ARGUMENTS, f"--user-data-dir={profile}/data", "about:blank"],
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
+                start_new_session=True,
             )
         try:
             asyncio.run(_visit(url, log, work))
         finally:
-            browser.kill()
+            os.killpg(browser.pid, signal.SIGKILL)
             browser.wait()
 
 

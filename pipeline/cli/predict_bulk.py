@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,7 +16,8 @@ from pipeline.bulk.chunks import RowFile
 from pipeline.cli.model_path import ModelPath, is_project
 from pipeline.cli.rows import no_row
 from serving.manifest import read_manifest
-from serving.rows import Columns, check_known
+from serving.names import input_name
+from serving.rows import check_known, to_columns
 from serving.versions import is_version_directory, list_versions, version_number
 
 LARGE_MB = 256  # from here on a file is answered by Beam, whose import takes seconds
@@ -80,9 +80,8 @@ def predict_in_bulk(
     version = found.path if is_version_directory(found.path) else list_versions(found.path)[0].path
     manifest = read_manifest(version)
     if manifest and rows.names:  # before Beam, whose workers see a part each
-        known: dict[str, list[Any]] = {name: [] for name in manifest.features}
-        absent, ignored = known.keys() - set(rows.names), set(rows.names) - known.keys()
-        check_known(Columns(known, absent, ignored), rows.path)
+        inputs = {input_name(column): "DT_STRING" for column in manifest.features}
+        check_known(to_columns([dict.fromkeys(rows.names)], inputs), rows.path)
 
     # Google's clients warn of Python's age, here and in workers, and Beam of what nobody asked for.
     warnings.simplefilter("ignore", FutureWarning)

@@ -130,6 +130,15 @@ class TestBeam:
         (_, second) = sorted(tmp_path.glob("some-*.jsonl"))
         assert [json.loads(line)["row"] for line in second.read_text().splitlines()] == list(range(41, 51))
 
+    def test_columns_by_the_names_of_the_inputs_are_known(self, binary_base: Path, tmp_path: Path) -> None:
+        table, out = tmp_path / "rows.csv", tmp_path / "answers.csv"
+        table.write_text("pickup_zone,colour\nA,red\n")  # the column is called `pickup zone`
+        said = run(binary_base, "--rows", table, "--out", out, "--beam").stderr
+        assert said.endswith(f"1 answer in {tmp_path / 'answers-00000-of-00001.csv'}\n")
+        table.write_text("foo;hour\n1;2\n")
+        with pytest.raises(UserError, match="no column is one that the model takes: received foo;hour; "):
+            run(binary_base, "--rows", table, "--out", out, "--beam")
+
     def test_bad_rows_are_counted_and_left_out_where_that_is_wished(
         self, binary_base: Path, tmp_path: Path
     ) -> None:

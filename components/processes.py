@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 
 _PR_SET_PDEATHSIG = 1
@@ -24,3 +25,14 @@ def end_with_parent(starter: int) -> None:
         os.kill(starter, 0)
     except ProcessLookupError:
         os._exit(1)
+
+
+def end(process: subprocess.Popen[str], seconds: float) -> None:
+    """Ends a process that ends when its stdin does; by force after so many seconds."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

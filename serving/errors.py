@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 _CUT = 40
+_NAMES = 5
 
 
 def cut(value: object, limit: int = _CUT) -> str:
@@ -28,3 +31,10 @@ class ServingError(Exception):
         place = f"{self.where}: " if self.where else ""
         hint = f"\n  fix: {self.fix}" if self.fix else ""
         return f"{place}{self.what}{hint}"
+
+
+def some(names: Collection[str]) -> str:
+    """The first names in order, and how many more there are."""
+    shown = sorted(names)[:_NAMES]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return ", ".join(shown) + more

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from serving.errors import ServingError, cut
+from serving.errors import ServingError, cut, some
 from serving.names import input_name
 
 Row = Mapping[str, Any]
@@ -122,17 +122,12 @@ def check_known(columns: Columns, source: str = "") -> None:
     Their answers would be those for a row without any value.
     """
     if columns.ignored and columns.absent == columns.values.keys():
-        received, expected = (_some(names) for names in (columns.ignored, columns.absent))
+        received, expected = (some(names) for names in (columns.ignored, columns.absent))
         raise ServingError(
             f"no column is one that the model takes: received {received}; expected {expected}",
             source,
             "name the columns as in the data that was trained on; CSV has commas between them",
         )
-
-
-def _some(names: Iterable[str]) -> str:
-    shown = sorted(names)
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
 
 
 def to_predictions(outputs: Mapping[str, Iterable[Any]]) -> list[Prediction]:

@@ -12,6 +12,7 @@ from typing import IO
 
 from absl import logging
 
+from components import processes
 from components.infra_validator.config import InfraValidateConfig
 from components.infra_validator.engine import (
     GRPC,
@@ -99,13 +100,7 @@ class DockerServer(Container):
     def stop(self) -> None:
         """Ends the server, and removes the container."""
         self._watch_no_more()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        processes.end(self._process, _STOP_SECONDS)
         try:
             run("docker", "rm", "--force", self._name)
         except (RuntimeError, TimeoutError) as error:

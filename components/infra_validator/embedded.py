@@ -14,6 +14,7 @@ from typing import IO
 
 from absl import logging
 
+from components import processes
 from components.infra_validator.failed import Failed
 
 _METRICS = "/monitoring/prometheus/metrics"
@@ -83,14 +84,8 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """Ends the server; at once when it was never ready."""
-        assert self._process.stdin is not None
         if not self.url:
             self._process.kill()
-        self._process.stdin.close()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        processes.end(self._process, _STOP_SECONDS)
         logging.info("server:\n%s", self.log())
         self._log.close()

@@ -23,14 +23,13 @@ from pipeline.cli.options import home_option
 from pipeline.cli.predict_bulk import LARGE_MB, BulkOptions, predict_in_bulk
 from pipeline.cli.rows import form_of, no_row, read_given
 from pipeline.cli.serve_options import token_of, token_option
-from serving.errors import ServingError
+from serving.errors import ServingError, some
 from serving.manifest import Manifest
 from serving.rows import Columns, Prediction
 
 _BATCH = 512
 Write = Callable[[int, list[Prediction]], None]  # the number of the first row, and the answers
 _MODEL_PATH = "/v1/models/"
-_LISTED = 5  # names in a message
 
 
 class _Answerer(Protocol):
@@ -212,15 +211,9 @@ def _writer(out: str | None, as_json: bool) -> Iterator[Write]:
 def say_differences(absent: set[str], ignored: set[str], label: str) -> None:
     """Once, on stderr: which features are missing and which columns are not used."""
     if absent:
-        click.echo(f"missing in the rows, taken as missing values: {_listed(absent)}", err=True)
+        click.echo(f"missing in the rows, taken as missing values: {some(absent)}", err=True)
     if ignored - {label}:
-        click.echo(f"not known to the model, ignored: {_listed(ignored - {label})}", err=True)
-
-
-def _listed(names: set[str]) -> str:
-    shown = sorted(names)[:_LISTED]
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(shown) + more
+        click.echo(f"not known to the model, ignored: {some(ignored - {label})}", err=True)
 
 
 def _write_json(number: int, predictions: list[Prediction]) -> None:
